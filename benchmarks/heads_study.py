@@ -312,7 +312,10 @@ CANDIDATES: dict[str, Callable[[Arrays], list[Terms]]] = {
 
 
 def read(path: Path) -> list[list[str]]:
-    return list(csv.reader(path.open()))[1:] if path.exists() else []
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.reader(file))[1:]
 
 
 def add(path: Path, row: list[str]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
 
 import numpy as np
 import pytest
+from hypothesis import example, given, strategies as st
 
 from accuacl.experiments import checkpoints, read_steps
 from accuacl.experiments.heads import kernel, pool, prepare_gram
@@ -13,8 +15,10 @@ from accuacl.experiments.heads.kernel import fit
 from accuacl.experiments.heads.kernels import Term
 from accuacl.labeling.project import Project, make, people_steps
 from accuacl.labeling.web.trainer import Trainer
+from effort import examples
 from scripted import SMALL, answer, blobs, class_of, new_project, truth
 
+ACTS = ["label", "skip", "skip last", "undo", "forget", "merge", "new class", "correct", "leave"]
 COVERING = {"strategy": "coverage", "first_round": "coverage", "head": "linear", "rounds": 3, "sample": 30}
 
 
@@ -23,44 +27,58 @@ def journal_of(project):
 
 
 def labelled(folder, ahead, act, **more):
-    """A project of two tasks, in which somebody does something in each round; its journal."""
+    """A project of two tasks, in which somebody does something in each round; its journal.
+
+    act: the same in all rounds, or a list of acts for each round, from the first again after the last.
+    """
     settings = SMALL | COVERING | more
     if "budget_total" in more:
         settings.pop("rounds")
+    rounds = itertools.cycle([[act]] if isinstance(act, str) else act)
     with Project.create(folder, make(settings)) as project:
         project.store.add_person("Ada")
         for task in range(2):
             project.add(blobs(task)[0])
-        person = project.store.people()[0]
         while not project.advance(ahead=ahead).finished:
-            if act == "skip":
-                answer(project, 2, skip=lambda pick: True)
-                project.choose_ahead()  # as the server does every two seconds
-            elif act == "skip last":
-                answer(project, project.store.status().left - 1)
-                answer(project, skip=lambda pick: True)
-            elif act == "undo":
-                [item] = answer(project, 1, skip=lambda pick: True)
-                project.choose_ahead()
-                project.store.undo(person, uuid.uuid4().hex)
-                assert item not in project.store.skipped(0, 0)
-                project.choose_ahead()
-            elif act == "forget":
-                answer(project, 3)
-                project.forget([str(min(project.store.labels()))])
-                project.choose_ahead()
-            elif act == "merge":
-                answer(project, 3)
-                living = [one.id for one in project.store.classes() if one.merged_into is None]
-                if len(living) > 2:
-                    project.store.merge_class(living[0], living[1])
-            elif act == "new class":
-                answer(project, 1, name=lambda project, item: f"new {item}")
-            answer(project)
-            if act == "correct":
-                item = min(project.store.labels())
+            acts = next(rounds)
+            for each in acts:
+                do(project, each)
+            if "leave" not in acts:
+                answer(project)
+            if "correct" in acts:
+                item, person = min(project.store.labels()), project.store.people()[0]
                 project.store.correct(person, item, class_of(project, truth(project, item)), uuid.uuid4().hex)
         return journal_of(project)
+
+
+def do(project, act):
+    """What somebody does while a round is labelled."""
+    if act == "skip":
+        answer(project, 2, skip=lambda pick: True)
+        project.choose_ahead()  # as the server does every two seconds
+    elif act == "skip last":
+        answer(project, max(0, project.store.status().left - 1))
+        answer(project, skip=lambda pick: True)
+    elif act == "undo":
+        [item] = answer(project, 1, skip=lambda pick: True) or [None]
+        project.choose_ahead()
+        if item is not None:
+            project.store.undo(project.store.people()[0], uuid.uuid4().hex)
+            assert item not in project.store.skipped(0, 0)
+            project.choose_ahead()
+    elif act == "forget":
+        answer(project, 3)
+        project.forget([str(min(project.store.labels()))])
+        project.choose_ahead()
+    elif act == "merge":
+        answer(project, 3)
+        living = [one.id for one in project.store.classes() if one.merged_into is None]
+        if len(living) > 2:
+            project.store.merge_class(living[0], living[1])
+    elif act == "new class":
+        answer(project, 1, name=lambda project, item: f"new {item}")
+    elif act == "leave":  # the last ones, without which the round may be closed
+        answer(project, max(0, project.store.status().left - 2))
 
 
 @pytest.mark.parametrize("learner", ["kernel", "ridge", "er"])
@@ -72,6 +90,18 @@ def test_the_journal_is_the_same(tmp_path, learner):
 @pytest.mark.parametrize("act", ["skip", "skip last", "undo", "new class", "correct", "forget", "merge"])
 def test_it_is_the_same_whatever_people_do(tmp_path, act):
     journals = [labelled(tmp_path / str(ahead), ahead, act, learner="kernel") for ahead in (False, True)]
+    assert journals[0] == journals[1]
+
+
+@given(st.lists(st.lists(st.sampled_from(ACTS), max_size=3), min_size=1, max_size=5))
+@example([["skip", "forget"], ["leave"], ["new class", "undo", "leave"], ["merge", "skip last"]])
+@examples(3, 60)
+def test_it_is_the_same_whatever_people_do_in_any_order(tmp_path_factory, acts):
+    folder = tmp_path_factory.mktemp("p")
+    journals = [
+        labelled(folder / str(ahead), ahead, acts, learner="kernel", pool_learning="self", close_at=0.7)
+        for ahead in (False, True)
+    ]
     assert journals[0] == journals[1]
 
 

@@ -24,8 +24,9 @@ def digits():
 
 
 @pytest.mark.filterwarnings("ignore:Skipping check")  # those that need pandas, or are for other arrays than NumPy's
-def test_it_passes_the_checks_of_scikit_learn():
-    check_estimator(KernelRidgeHead())
+@pytest.mark.parametrize("options", [{}, {"kernels": "chosen", "pool_learning": "self"}], ids=["usual", "chosen"])
+def test_it_passes_the_checks_of_scikit_learn(options):
+    check_estimator(KernelRidgeHead(**options))
 
 
 @pytest.mark.parametrize("kernels", ["gaussian", ("linear", "arc-cosine"), "chosen"])
