@@ -1,6 +1,6 @@
 """What AccuACL's Fisher argument predicts, beside what the committed runs show: the tables of docs/theory.md.
 
-    python benchmarks/predictions.py
+    python benchmarks/predictions.py --table docs/theory.md
 
 Rows of one setting are averaged over their seeds. "rarest" and "commonest" are the labels of a task's rarest and
 commonest class as multiples of an even share, averaged over tasks and seeds.
@@ -8,32 +8,48 @@ commonest class as multiples of an even share, averaged over tasks and seeds.
 
 from __future__ import annotations
 
+import argparse
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from paired import show
 
 from accuacl.experiments import Row, read_csv
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 METRICS = ("average_accuracy", "forgetting", "learning_accuracy")
+START, END = "<!-- benchmarks/predictions.py writes from here -->", "<!-- to here, benchmarks/predictions.py -->"
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", type=Path, help="Write the tables into this Markdown file, between its two marks.")
+    show(f"{strategies()}\n\n{weights()}", parser.parse_args().table, START, END)
+
+
+def strategies() -> str:
+    """What AccuACL, coverage and uniform give with DER++ and the paper's memory, and how even their picks are."""
     study = [row for row in read_csv(RESULTS / "study" / "choosing.csv") if row["learner"] == "der++"]
-    print("| benchmark | query / memory | A | F | LA | rarest | commonest | seeds |\n|---|---|--:|--:|--:|--:|--:|--:|")
+    lines = ["| benchmark | query / memory | A | F | LA | rarest | commonest | seeds |", "|---|---|" + "--:|" * 6]
     for (benchmark, strategy, policy), rows in grouped(study, ("benchmark", "strategy", "memory_policy")).items():
         if (strategy, policy) in (("uniform", "paper"), ("accuacl", "paper"), ("coverage", "paper")):
             even = [np.array(task) / np.mean(task) for row in rows for task in row["picked"]]
-            rarest, commonest = np.mean([share.min() for share in even]), np.mean([share.max() for share in even])
-            print(
-                f"| {benchmark} | {strategy}/{policy} | {means(rows)} | {rarest:.2f} | {commonest:.2f} | {len(rows)} |"
-            )
-    weights = [row for row in read_csv(RESULTS / "recipes.csv") if row["lam_from"] == 4]
-    print("\n| lambda | A | F | LA | seeds |\n|---|--:|--:|--:|--:|")
-    for (lam,), rows in grouped(weights, ("lam",)).items():
-        print(f"| {lam:.3g} | {means(rows)} | {len(rows)} |")
+            share = f"{np.mean([task.min() for task in even]):.2f} | {np.mean([task.max() for task in even]):.2f}"
+            lines.append(f"| {benchmark} | {strategy}/{policy} | {means(rows)} | {share} | {len(rows)} |")
+    return "\n".join(lines)
+
+
+def weights() -> str:
+    """What the recipe on lambda gives, over all seeds that a lambda has and over those that every lambda has."""
+    runs = grouped([row for row in read_csv(RESULTS / "recipes.csv") if row["lam_from"] == 4], ("lam",))
+    shared = set.intersection(*({row["seed"] for row in rows} for rows in runs.values()))
+    lines = ["| lambda | A | F | LA | seeds | A, shared seeds | F | LA | seeds |", "|---|" + "--:|" * 8]
+    for (lam,), rows in runs.items():
+        paired = [row for row in rows if row["seed"] in shared]
+        lines.append(f"| {lam:.3g} | {means(rows)} | {len(rows)} | {means(paired)} | {len(paired)} |")
+    return "\n".join(lines)
 
 
 def grouped(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple[str, ...], list[Row]]:

@@ -178,19 +178,64 @@ class StatisticsOfNew(TwoPasses):
             return self.round.logits(x)
 
 
-class PlainReplay(DERpp):
-    """Replayed images are not augmented; one pass, as usual."""
+class DrawnApart(DERpp):
+    """New and replayed images are prepared one after the other; one pass, as usual."""
 
     def observe(self, rows: Tensor) -> Tensor:
-        inside, training, n = next(self.replay, None), self.round.training, len(rows)
+        training, n = self.round.training, len(rows)
         x, y = self.round.augmented(rows)
+        inside = next(self.replay, None)
         if inside is None:
             return self.round.step(cross_entropy(self.round.logits(x), y))
-        old_x, old_y = self.round.plain(self.round.memory_rows[inside])
+        old_x, old_y = self.replayed(self.round.memory_rows[inside])
         z = self.round.logits(torch.cat([x, old_x]))
         error = logit_error(z[n:], self.stored[inside.to(z.device)])
         loss = cross_entropy(z[:n], y) + training.alpha * error + training.beta * cross_entropy(z[n:], old_y)
         return self.round.step(loss)
+
+    def replayed(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return self.round.augmented(rows)
+
+
+class PlainReplay(DrawnApart):
+    """Replayed images are not augmented."""
+
+    def replayed(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return self.round.plain(rows)
+
+
+class FreshReplay(SameEpochs, DrawnApart):
+    """New images repeat the first epoch; what is replayed, and with which crops and flips, is drawn afresh."""
+
+    def start_epoch(self, epoch: int) -> None:
+        super().start_epoch(epoch)
+        DrawnApart.start_epoch(self, epoch)
+        self.replay_draws = torch_generator(*self.round.seed, epoch, "augment-replayed")
+
+    def replayed(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.round.inputs[rows]
+        return self.round.transform.augmented(x, self.replay_draws), self.round.labels[rows]
+
+
+class OneGenerator(SameEpochs, DrawnApart):
+    """One generator, set back whenever an epoch begins, draws the new images' crops, then the memory's order and crops.
+
+    So the authors' loader does it without worker processes, as their script runs it. Their memory is gone through in
+    passes of six batches that do not stop where an epoch of 63 steps ends, so that odd epochs are alike, and even ones:
+    about half of the new images have a second crop, and a replayed image has about twenty instead of ten.
+    """
+
+    def start_epoch(self, epoch: int) -> None:
+        super().start_epoch(epoch)
+        if epoch == 0:
+            self.passes = self.go_on()
+        self.replay = self.passes
+
+    def go_on(self) -> Iterator[Tensor]:
+        batch = self.round.training.batch
+        while len(self.buffer) >= batch:
+            order = torch.randperm(len(self.buffer), generator=self.round.draws)  # of the epoch that it is by then
+            yield from (part for part in torch.split(order, batch) if len(part) == batch)
 
 
 class WarmStart(DERpp):
@@ -227,6 +272,8 @@ def unchanged_statistics(model: nn.Module) -> Iterator[None]:
 LEARNERS: dict[str, type[Learner]] = {
     "der++-same-epochs": SameEpochsDERpp,
     "er-same-epochs": SameEpochsER,
+    "der++-one-generator": OneGenerator,
+    "der++-fresh-replay": FreshReplay,
     "der++-same-order": SameOrderDERpp,
     "der++-no-augmentation": NoAugmentationDERpp,
     "er-no-augmentation": NoAugmentationER,
@@ -348,6 +395,9 @@ SUSPECTS = [
         "torch's initialisation, same epochs", 5, "der++-same-epochs", 10, network="torch_initialisation", seed=101
     ),
     Suspect("same epochs", 5, "der++-same-epochs", epochs=10, seed=101),
+    Suspect("same epochs by one generator", 5, "der++-one-generator", epochs=10),
+    Suspect("same epochs, replay drawn afresh", 5, "der++-fresh-replay", epochs=10),
+    Suspect("same epochs by one generator", 5, "der++-one-generator", epochs=10, seed=101),
     Suspect("no weight decay, ER", 3, "er", epochs=10, settings=RELEASED),
     Suspect("torch's initialisation, ER", 3, "er", epochs=10, network="torch_initialisation"),
     Suspect("learning rate 0.03, ER", 3, "er", epochs=10, settings={"lr": 0.03}),
@@ -355,7 +405,9 @@ SUSPECTS = [
     Suspect("learning rate 0.003, ER", 3, "er", epochs=10, settings={"lr": 0.003}),
     Suspect("100 epochs", 40, epochs=100),
     Suspect("same epochs, 100 of them", 40, "der++-same-epochs", epochs=100),
-    Suspect("as released", 140, "der++-same-epochs", 50, RELEASED, "small_stem"),
+    Suspect("same epochs by one generator", 25, "der++-one-generator", epochs=50),
+    Suspect("3x3 stem, torch's initialisation, one generator", 30, "der++-one-generator", 10, network="small_stem"),
+    Suspect("as released", 140, "der++-one-generator", 50, RELEASED, "small_stem"),
     Suspect("as released, ER", 85, "er-same-epochs", 50, RELEASED, "small_stem"),
 ]
 START, END = "<!-- benchmarks/suspects.py writes from here -->", "<!-- to here, benchmarks/suspects.py -->"

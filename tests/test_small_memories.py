@@ -80,6 +80,7 @@ def test_every_page_has_the_marks_that_its_command_writes_between():
     for path, marks in (
         ("docs/strategies.md", [f"benchmarks/small_memories.py, {mark}" for mark in ("small memories", "few labels")]),
         ("REPRODUCIBILITY.md", ["benchmarks/cell.py", "benchmarks/suspects.py"]),
+        ("docs/theory.md", ["benchmarks/predictions.py"]),
     ):
         text = (ROOT / path).read_text()
         for mark in marks:
