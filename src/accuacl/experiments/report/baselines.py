@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from accuacl.base.errors import InputError, near
 from accuacl.experiments import ALIASES, Config, learners
@@ -17,122 +18,117 @@ from accuacl.experiments.report.groups import (
 )
 
 BY_NAME = ("strategy", "learner", "memory_policy", SOURCE)  # settings whose values `--baseline` may name alone
-SLASH = " / "  # between the labels of a baseline of several settings
+Labels = tuple[str, ...]  # what runs are called in the settings of a baseline
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The runs that all others are compared with: those whose label in this setting, or in several, is `label`."""
+    """The runs that all others are compared with: those that have these labels in these settings."""
 
-    setting: str
-    label: str
-    also: tuple[str, ...] = ()  # further settings, whose labels stand behind a slash
+    settings: tuple[str, ...]
+    labels: Labels
 
-    @property
-    def settings(self) -> tuple[str, ...]:
-        return (self.setting, *self.also)
-
-    def of(self, group: Group) -> str:
+    def of(self, group: Group) -> Labels:
         """What the group is called in these settings."""
-        return SLASH.join(_label(group, setting, self.settings) for setting in self.settings)
+        return labels_of(group, self.settings)
 
     def ignored(self, group: Group) -> set[str]:
         """The settings in which the group and its baseline may differ."""
-        return set().union(*(_ignored(group, setting) for setting in self.settings))
+        ignored = set(self.settings)
+        if "strategy" in self.settings:
+            ignored |= {name for name in STRATEGY_SETTINGS if name != SOURCE}
+        if "learner" in self.settings:
+            entry = learners.REGISTRY.get(group["learner"])
+            ignored |= {*LEARNER_OPTIONS, *(entry.fixed if entry else ())}
+        return ignored | ({"lam_from"} if "lam" in self.settings else set())
 
     def cell(self, group: Group) -> str:
         """What the group has in common with its baseline, as a phrase."""
         ignored = self.ignored(group)
-        words = [group.title_without(tuple(ignored))]
-        for name, settings in (("learner", LEARNER_SETTINGS), ("strategy", STRATEGY_SETTINGS)):
+        words = [group.title_without(ignored)]
+        for name, options in (("learner", LEARNER_SETTINGS), ("strategy", STRATEGY_SETTINGS)):
             words += [str(group[name])] if name not in ignored else []
-            words += group.changed([setting for setting in settings if setting not in ignored])
+            words += group.changed(option for option in options if option not in ignored)
         return ", ".join(words)
 
-    def row(self, label: str) -> str:
-        """A label as tables have it: memory policies are called so, because strategies have the same names.
+    def row(self, labels: Labels) -> str:
+        """Labels as tables have them: memory policies are called so, because strategies have the same names.
 
-        >>> Baseline("strategy", "coverage / paper", ("memory_policy",)).row("uniform / coverage")
+        >>> Baseline(("strategy", "memory_policy"), ("coverage", "paper")).row(("uniform", "coverage"))
         'uniform / memory policy coverage'
         """
-        named = {"memory_policy": "memory policy "}
-        return SLASH.join(named.get(setting, "") + each for setting, each in self._parts(label))
+        kinds = ("memory policy " if setting == "memory_policy" else "" for setting in self.settings)
+        return " / ".join(f"{kind}{label}" for kind, label in zip(kinds, labels, strict=True))
 
     def __str__(self) -> str:
-        if all(setting in BY_NAME for setting in self.settings):
-            return self.row(self.label)
-        return ", ".join(f"{setting.replace('_', ' ')} {each}" for setting, each in self._parts(self.label))
+        if set(self.settings) <= set(BY_NAME):
+            return self.row(self.labels)
+        pairs = zip(self.settings, self.labels, strict=True)
+        return ", ".join(f"{setting.replace('_', ' ')} {label}" for setting, label in pairs)
 
-    def _parts(self, label: str) -> list[tuple[str, str]]:
-        """Each setting with its part of the label."""
-        return list(zip(self.settings, label.split(SLASH) if self.also else [label], strict=True))
+    def with_options(self, groups: Sequence[Group]) -> Baseline:
+        """The baseline with the options that all runs of its strategy or learner have.
 
-
-def _label(group: Group, setting: str, settings: Sequence[str]) -> str:
-    """The group's strategy or learner with its options that are not among `settings`, or its value of another one."""
-    if setting == "strategy":
-        options = group.changed([name for name in STRATEGY_SETTINGS if name not in (SOURCE, *settings)])
-        return ", ".join([str(group["strategy"]), *options]).replace(", lam from ", " from task ")
-    if setting == "learner":
-        options = group.changed([name for name in LEARNER_OPTIONS if name not in settings])
-        return ", ".join([str(group["learner"]), *options])
-    return show(group[setting])
+        `coverage` is `coverage, sample 5000` if no run has another label that begins so.
+        """
+        labels = []
+        for i, label in enumerate(self.labels):
+            known = {self.of(group)[i] for group in groups}
+            longer = [each for each in known if each.startswith(f"{label}, ")]
+            labels.append(longer[0] if label not in known and len(longer) == 1 else label)
+        return Baseline(self.settings, tuple(labels))
 
 
-def _ignored(group: Group, setting: str) -> set[str]:
-    if setting == "strategy":
-        return {"strategy", *STRATEGY_SETTINGS} - {SOURCE}
-    if setting == "learner":
-        entry = learners.REGISTRY.get(group["learner"])
-        return {"learner", *LEARNER_OPTIONS, *(entry.fixed if entry else ())}
-    return {setting, "lam_from"} if setting == "lam" else {setting}
+def labels_of(group: Group, settings: Sequence[str]) -> Labels:
+    """The group's values of these settings; strategies and learners have their further options in their labels."""
+    apart = {SOURCE, "memory_policy", "sampling", *settings}
+    return tuple(
+        group.name_of(setting, apart) if setting in ("strategy", "learner") else show(group[setting])
+        for setting in settings
+    )
 
 
-def named_baseline(given: str, groups: Sequence[Group]) -> Baseline:
-    """The baseline that was given, as a name or as setting=value, or as several of these with commas between them.
+def known_labels(settings: Sequence[str], groups: Sequence[Group]) -> list[Labels]:
+    """What the groups are called in these settings, each once."""
+    return list(dict.fromkeys(labels_of(group, settings) for group in groups))
 
-    The name of a strategy or learner stands for the only label that adds options to it, if none is the name alone.
-    """
-    places = [_with_options(place, groups) for place in baselines_called(given.strip().rstrip(", "))]
-    found = [place for place in places if place.label and place.label in labels_of(place, groups)]
-    compared = [place for place in found if len(labels_of(place, groups)) > 1]
+
+def named_baseline(given: str | Baseline, groups: Sequence[Group]) -> Baseline:
+    """The baseline that was given, or the one of a name, of setting=value, or of several of these with commas."""
+    candidates = [given] if isinstance(given, Baseline) else _meant(given.strip().rstrip(", "))
+    known = {baseline.settings: known_labels(baseline.settings, groups) for baseline in candidates}
+    candidates = [baseline.with_options(groups) for baseline in candidates]
+    found = [
+        baseline for baseline in candidates if any(baseline.labels) and baseline.labels in known[baseline.settings]
+    ]
+    compared = [baseline for baseline in found if len(known[baseline.settings]) > 1]
     if len(compared) > 1:
-        kinds = " and ".join(f"a {place.setting.replace('_', ' ')}" for place in compared)
-        spellings = " or ".join(f"{place.setting}={place.label}" for place in compared)
-        raise InputError(f"the baseline {given!r} is {kinds} of these runs; give {spellings}.")
+        kinds = " and ".join(f"a {baseline.settings[0].replace('_', ' ')}" for baseline in compared)
+        spellings = " or ".join(f"{baseline.settings[0]}={baseline.labels[0]}" for baseline in compared)
+        raise InputError(f"the baseline {str(given)!r} is {kinds} of these runs; give {spellings}.")
     if found:
         return (compared or found)[0]
-    known = {SLASH.join(place.settings): labels_of(place, groups) for place in places}
-    texts = [f"{name.replace('_', ' ')} {', '.join(labels)}" for name, labels in known.items() if any(labels)]
-    raise InputError(f"no run has the baseline {given!r}; the runs have {'; '.join(texts)}.")
+    texts = [
+        f"{' / '.join(settings).replace('_', ' ')} {', '.join(' / '.join(each) for each in labels)}"
+        for settings, labels in known.items()
+        if any(map(any, labels))
+    ]
+    raise InputError(f"no run has the baseline {str(given)!r}; the runs have {'; '.join(texts)}.")
 
 
-def baselines_called(given: str) -> list[Baseline]:
-    """What a name or setting=value may mean."""
+def _meant(given: str) -> list[Baseline]:
+    """What a name, or settings with their values, may mean."""
     if "=" not in given:
-        return [Baseline(setting, given.strip()) for setting in BY_NAME]
-    parts = given.split(",")
-    if not all("=" in part for part in parts):  # the label of a strategy or learner has options behind commas
-        return [Baseline(*_setting_and_value(given))]
-    (first, *also), values = zip(*map(_setting_and_value, parts), strict=True)
-    return [Baseline(first, SLASH.join(values), tuple(also))]
+        return [Baseline((setting,), (given,)) for setting in BY_NAME]
+    settings, labels = [], []
+    for part in re.split(r",\s*(?=[\w -]*=)", given):  # options behind commas belong to a label
+        setting, _, label = part.partition("=")
+        settings.append(_setting(setting, given))
+        labels.append(label.strip())
+    return [Baseline(tuple(settings), tuple(labels))]
 
 
-def _with_options(place: Baseline, groups: Sequence[Group]) -> Baseline:
-    """The baseline with the only label that adds options to its own, as `coverage, sample 5000` does to `coverage`."""
-    labels = labels_of(place, groups)
-    if place.label in labels:
-        return place
-    longer = []
-    for label in labels:
-        parts = zip(label.split(SLASH), place.label.split(SLASH), strict=False)
-        if all(f"{whole}, ".startswith(f"{part}, ") for whole, part in parts):
-            longer.append(label)
-    return replace(place, label=longer[0]) if len(longer) == 1 else place
-
-
-def _setting_and_value(given: str) -> tuple[str, str]:
-    name, _, value = given.partition("=")
+def _setting(name: str, given: str) -> str:
     name = name.strip().replace("-", "_")
     if not name:
         raise InputError(f"{given!r} names no setting; give its name before the sign, as in labels=100.")
@@ -140,9 +136,4 @@ def _setting_and_value(given: str) -> tuple[str, str]:
     if name not in (*Config.model_fields, SOURCE):
         meant = near(name, Config.model_fields)
         raise InputError(f"there is no setting {name!r}; {f'did you mean {meant}?' if meant else 'give another.'}")
-    return name, value.strip()
-
-
-def labels_of(baseline: Baseline, groups: Sequence[Group]) -> list[str]:
-    """What the groups are called in the settings of the baseline, each label once."""
-    return list(dict.fromkeys(baseline.of(group) for group in groups))
+    return name

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,62 +17,53 @@ from numpy.typing import ArrayLike, NDArray
 from accuacl.base.errors import InputError, alternatives
 from accuacl.base.randomness import numpy_generator
 from accuacl.experiments import Config
-from accuacl.experiments.report.baselines import Baseline, baselines_called, labels_of, named_baseline
+from accuacl.experiments.report.baselines import Baseline, known_labels, labels_of, named_baseline
 from accuacl.experiments.report.document import Table, TableCell, TableColumn, TableGroup, TableRow
 from accuacl.experiments.report.groups import MAIN_METRICS, METRICS, SOURCE, Group, number, show
 
 FLIPS = 100_000  # random sign flips; up to 16 differences have no more than this, and all of them are tried
 LEVEL = 0.05
 BOUNDS = ("lower bound", "upper bound")
-USUAL = (("strategy", "uniform"), ("learner", "er"), ("memory_policy", "paper"))  # settings and usual baselines
+USUAL = {"strategy": "uniform", "learner": "er", "memory_policy": "paper"}  # settings and their usual baselines
 
 
-def find_baseline(given: str, groups: Sequence[Group], usual: str = "") -> Baseline | None:
-    """The baseline that was given, as `named_baseline` takes it; "": the usual one, or None if there is none.
+def find_baseline(given: str | Baseline, groups: Sequence[Group], usual: Baseline | None = None) -> Baseline | None:
+    """The baseline that was given; "": the usual one, or None if all runs have the same labels.
 
-    That is `usual`, in the same form, or else uniform or the first strategy, the first learner or memory policy: the
-    first of these that some runs can be compared with.
+    That is `usual`, or else uniform or the first strategy, the first learner or memory policy: the first of these that
+    some runs can be compared with.
     """
     if given:
         return named_baseline(given, groups)
-    found = [place for place in baselines_called(usual) if place.label in labels_of(place, groups)] if usual else []
-    for setting, first in USUAL:
-        labels = [label for label in labels_of(Baseline(setting, ""), groups) if label != "full"]
+    candidates = [usual.with_options(groups)] if usual else []
+    candidates = [candidate for candidate in candidates if candidate.labels in known_labels(candidate.settings, groups)]
+    for setting, usual_label in USUAL.items():
+        labels = [label for (label,) in known_labels((setting,), groups) if label != "full"]
         if len(labels) > 1:
-            found.append(Baseline(setting, first if first in labels else labels[0]))
-    return next((baseline for baseline in found if compare(groups, baseline)), found[0] if found else None)
+            candidates.append(Baseline((setting,), (usual_label if usual_label in labels else labels[0],)))
+    return next((baseline for baseline in candidates if compare(groups, baseline)), next(iter(candidates), None))
 
 
-def why_nothing(groups: Sequence[Group], baseline: Baseline | None) -> str:
+def why_nothing(groups: Sequence[Group]) -> str:
     """Why no runs are compared, as a sentence."""
-    bases = [group for group in groups if baseline and baseline.of(group) == baseline.label]
-    others = [group for group in groups if group not in bases]
-    if baseline and any(_match(group, base, baseline) for group in others for base in bases):
-        return f"Nothing is compared with {baseline}: no runs with all other settings in common have the same seed."
-    usual = [setting for setting, _ in USUAL]
-    differing = [name for name in Config.model_fields if name != "seed" and len({g[name] for g in groups}) > 1]
-    several = tuple(name for name in usual if name in differing)
-    hint = ""
-    for names in (*((name,) for name in differing), several):
-        other = Baseline(names[0], "", names[1:]) if names else None
-        if other and compare(groups, replace(other, label=other.of(groups[0]))):
-            words = ",".join(f"{name}={show(groups[0][name])}" for name in names)
-            hint = f"; --baseline {words} compares {'several settings at once' if names[1:] else 'another setting'}"
-            break
-    texts = alternatives([setting.replace("_", " ") for setting in usual])
-    return f"Nothing is compared: no two runs with the same seed differ in their {texts} alone{hint}."
+    differing = tuple(name for name in Config.model_fields if name != "seed" and len({g[name] for g in groups}) > 1)
+    text = "Nothing is compared: no two runs with the same seed differ only in strategy, learner or memory policy"
+    if compare(groups, Baseline(differing, labels_of(groups[0], differing))):
+        words = ",".join(f"{name}={show(groups[0][name])}" for name in differing)
+        text += f"; --baseline {words} compares everything that differs"
+    return f"{text}."
 
 
 @dataclass(eq=False)
 class Compared:
-    """A label's differences from the baseline, by metric and seed one of each cell, and how many labels cells have."""
+    """The differences of runs with these labels from the baseline: by metric and seed, one for each cell."""
 
-    label: str
+    labels: tuple[str, ...]
     differences: dict[str, dict[int, list[float]]] = field(default_factory=lambda: {m: {} for m in MAIN_METRICS})
-    cells: dict[str, str] = field(default_factory=dict)  # with their labels a task
+    cells: dict[str, str] = field(default_factory=dict)  # with the number of labels a task, as a phrase
 
-    def add(self, cell: str, labels: str, seed: int, differences: Mapping[str, float]) -> None:
-        self.cells[cell] = labels
+    def add(self, cell: str, labels_a_task: str, seed: int, differences: Mapping[str, float]) -> None:
+        self.cells[cell] = labels_a_task
         for metric, difference in differences.items():
             self.differences[metric].setdefault(seed, []).append(difference)
 
@@ -89,18 +80,9 @@ class Compared:
         return sum(map(len, self.differences[MAIN_METRICS[0]].values()))
 
     @property
-    def cannot_tell(self) -> str:
-        """That there are too few seeds, if no differences of as many could have a p below the level; or ""."""
-        return self.too_few if self.least_p > LEVEL else ""
-
-    @property
     def least_p(self) -> float:
         """The smallest p that as many seeds can give: every difference has the same sign."""
         return 2 / 2**self.seeds
-
-    @property
-    def too_few(self) -> str:
-        return f"{self.seeds} seed{'s' * (self.seeds > 1)} cannot tell"
 
 
 def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) -> dict[str, list[Compared]]:
@@ -109,25 +91,25 @@ def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) 
     Runs with the same accuracies are the same run and count once: without this, a setting that made no difference (a
     memory that was never full) would make one pair count twice.
     """
-    bases = [group for group in groups if baseline.of(group) == baseline.label]
-    comparisons: dict[str, dict[str, Compared]] = {}
-    known: set[tuple[str, ...]] = set()
+    bases = [group for group in groups if baseline.of(group) == baseline.labels]
+    comparisons: dict[str, dict[tuple[str, ...], Compared]] = {}
+    known: set[tuple[object, ...]] = set()
     for group, base in ((group, base) for group in groups for base in bases if _match(group, base, baseline)):
         if group in bases or ("strategy" in baseline.settings and group["strategy"] == "full"):
             continue
         common = min(group, base, key=lambda of_pair: len(baseline.ignored(of_pair)))
-        cell, label = baseline.cell(common), baseline.of(group)
+        cell, labels = baseline.cell(common), baseline.of(group)
         where = cell if by_cell else f"{group['scale']} scale"
         by_metric = {metric: (group.values(metric), base.values(metric)) for metric in MAIN_METRICS}
         for seed in sorted(set.intersection(*(set(values) for pair in by_metric.values() for values in pair))):
-            runs = (label, _identity(group, seed), _identity(base, seed))
+            runs = (labels, _identity(group, seed), _identity(base, seed))
             if all(runs) and runs in known:
                 continue
             known.add(runs)
             differences = {metric: ours[seed] - theirs[seed] for metric, (ours, theirs) in by_metric.items()}
-            compared = comparisons.setdefault(where, {}).setdefault(label, Compared(label))
+            compared = comparisons.setdefault(where, {}).setdefault(labels, Compared(labels))
             compared.add(cell, "" if "labels" in baseline.settings else common.labels, seed, differences)
-    return {where: list(by_label.values()) for where, by_label in comparisons.items()}
+    return {where: list(by_labels.values()) for where, by_labels in comparisons.items()}
 
 
 def _match(group: Group, base: Group, baseline: Baseline) -> bool:
@@ -149,20 +131,22 @@ def difference_tables(groups: Sequence[Group], baseline: Baseline) -> list[Table
     """
     whole = [group for group in groups if not group.changed(("tasks", "last_rounds"))]
     groups = whole if compare(whole, baseline) else groups
-    every, by_cell = (compare(groups, baseline, by_cell=cells) for cells in (False, True))
-    pooled = every
+    pooled, by_cell = compare(groups, baseline), compare(groups, baseline, by_cell=True)
+    if not by_cell:
+        return []
+    several = any(len(compared.cells) > 1 for rows in pooled.values() for compared in rows)
     if not {"learner", "memory"} & set(baseline.settings):
-        pooled = every | compare([group for group in groups if group.bound not in BOUNDS], baseline)
-    cells = {cell: labels for rows in every.values() for compared in rows for cell, labels in compared.cells.items()}
-    several = any(len(compared.cells) > 1 for rows in every.values() for compared in rows)
-    over = ", over all cells" if several else f": {next(iter(cells))}" if len(cells) == 1 else ""
-    labels = sorted({labels for labels in cells.values() if labels}, key=lambda text: (len(text), text))
-    note = f"The cells have {alternatives(labels)}. {NOTE}" if labels and len(cells) > 1 else NOTE
+        pooled |= compare([group for group in groups if group.bound not in BOUNDS], baseline)
+    labels = {labels for rows in by_cell.values() for compared in rows for labels in compared.cells.values() if labels}
+    over = ", over all cells" if several else f": {next(iter(by_cell))}" if len(by_cell) == 1 else ""
+    note = NOTE
+    if labels and len(by_cell) > 1:
+        note = f"The cells have {alternatives(sorted(labels, key=lambda text: (len(text), text)))}. {NOTE}"
     tables = [_table(f"Differences from {baseline}{over}", pooled, len(pooled) > 1, note, baseline)]
     if several and any(compared.seeds > 5 for rows in by_cell.values() for compared in rows):
         caption = f"Differences from {baseline}, in each cell"
         tables.append(_table(caption, by_cell, True, "Tested as above, in each cell.", baseline))
-    return tables if pooled else []
+    return tables
 
 
 def _table(caption: str, by_cell: dict[str, list[Compared]], titled: bool, note: str, baseline: Baseline) -> Table:
@@ -179,26 +163,30 @@ def _rows(group: Sequence[Compared], baseline: Baseline) -> list[TableRow]:
 
     With the correction, as many seeds may be too few that would be enough for a single comparison.
     """
-    able = [compared for compared in group if not compared.cannot_tell]
-    least = holm([compared.least_p for compared in able])
-    corrected = {metric: holm([sign_flip_test(c.by_seed(metric)) for c in able]) for metric in MAIN_METRICS}
+    able = [compared for compared in group if compared.least_p <= LEVEL]
+    least = dict(zip(able, holm([compared.least_p for compared in able]), strict=True))
+    ps = {
+        metric: dict(zip(able, holm([sign_flip_test(compared.by_seed(metric)) for compared in able]), strict=True))
+        for metric in MAIN_METRICS
+    }
     rows = []
     for compared in group:
         cells = []
         for metric in MAIN_METRICS:
             mean = float(np.mean(compared.by_seed(metric)))
             cells.append(TableCell(f"{round(mean, 2) + 0.0:+.2f}"))
-            if compared not in able:
-                cells.append(TableCell("", compared.cannot_tell))
-                continue
-            p, better = corrected[metric][able.index(compared)], (mean > 0) == METRICS[metric].larger
-            verdict = ("better" if better else "worse") if p < LEVEL else ""
-            if least[able.index(compared)] > LEVEL:
-                cells.append(TableCell(p_value(p), compared.too_few))
-                continue
-            cells.append(TableCell(p_value(p), verdict, "best" if verdict == "better" else ""))
+            p = ps[metric].get(compared)
+            shown = "" if p is None else p_value(p)
+            if p is None or least[compared] > LEVEL:
+                cells.append(TableCell(shown, f"{compared.seeds} seed{'s' * (compared.seeds > 1)} cannot tell"))
+            elif p >= LEVEL:
+                cells.append(TableCell(shown))
+            elif (mean > 0) == METRICS[metric].larger:
+                cells.append(TableCell(shown, "better", "best"))
+            else:
+                cells.append(TableCell(shown, "worse"))
         counts = (compared.pairs, len(compared.cells), compared.seeds)
-        rows.append(TableRow([baseline.row(compared.label)], [*cells, *(TableCell(str(count)) for count in counts)]))
+        rows.append(TableRow([baseline.row(compared.labels)], [*cells, *(TableCell(str(count)) for count in counts)]))
     return rows
 
 

@@ -25,7 +25,6 @@ WIDE = (7.4, 2.6)  # inches of a figure with a bar for each class
 ROUNDS, EACH = 3, 12  # rounds that a sheet of picked images shows, and picks of a round
 SIDE, GAP = 32, 2  # pixels of such an image, and between two
 
-CONFUSION = "Confusion matrix at the end: test examples of each class by the predicted class (%); white: none."
 Counts = Mapping[str, Mapping[str, int]]  # test examples by class and predicted class
 Picks = dict[int, dict[int, list[int]]]  # by task and round, in the order of selection
 
@@ -49,15 +48,15 @@ def heat_map(matrix: Sequence[Sequence[float | None]]) -> Figure:
     return _alone("Accuracy (%) on each task after each task.", draw, alt, (side + 0.6, side))
 
 
-def confusion(counts: Counts, classes: Sequence[str]) -> Figure:
-    """The share of each class's test examples (down) that was taken for each class (across), in percent."""
-    return Figure(CONFUSION, [_confusion_panel("", counts, classes)], columns=1)
-
-
 def confusions(by_name: Mapping[str, Counts], classes: Sequence[str]) -> Figure:
-    """The same, side by side for several groups of runs, by their names."""
+    """The share of each class's test examples (down) that was taken for each class (across), in percent.
+
+    by_name: of several groups of runs by their names, which are side by side; of one run: by "".
+    """
     panels = [_confusion_panel(name, counts, classes) for name, counts in by_name.items()]
-    return Figure(f"{CONFUSION} Mean over seeds.", panels, columns=2 if len(classes) <= NAMED // 2 else 1)
+    caption = "Confusion matrix at the end: test examples of each class by the predicted class (%); white: none."
+    caption += " Mean over seeds." if any(by_name) else ""
+    return Figure(caption, panels, columns=2 if any(by_name) and len(classes) <= NAMED // 2 else 1)
 
 
 def _confusion_panel(title: str, counts: Counts, classes: Sequence[str]) -> Panel:
