@@ -74,7 +74,10 @@ def many_runs(
     the rows were read. query_times: what queries cost. baseline, usual: as `find_baseline` takes them.
     """
     if not rows:
-        return Document(title or bars.TITLE, [*bars.cost_blocks(query_times), Points([source])])
+        report = Document(title or bars.TITLE, data_notices([], notices))
+        report.blocks.extend([*bars.cost_blocks(query_times), Points([source])])
+        report.blocks.extend([Code("To reproduce all of it", [command])] if command else [])
+        return report
     groups = make_groups(rows)
     report = Document(title or f"Results: {', '.join(dict.fromkeys(str(group['benchmark']) for group in groups))}")
     add = report.blocks.append
@@ -297,7 +300,7 @@ def provenance(rows: Sequence[Row], source: str = "") -> Points:
     return Points(facts)
 
 
-def data_notices(rows: Sequence[Row], others: Sequence[str] = ()) -> list[Text]:
+def data_notices(rows: Sequence[Row], others: Sequence[str] = ()) -> list[Block]:
     """What must be known before anything else: the others, and the notes of the rows, each once."""
     texts = dict.fromkeys([*others, *(str(row.get("note") or "").strip() for row in rows)])
     return [Text(text if text.endswith(".") else f"{text}.", notice=True) for text in texts if text]

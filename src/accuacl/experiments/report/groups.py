@@ -14,7 +14,8 @@ import numpy as np
 
 from accuacl.experiments import BUILT_IN, DEFAULTS, OPTION_SETTINGS, OPTIONS, OWN, Config, learners, metrics
 
-Item, Key = TypeVar("Item"), TypeVar("Key")
+Item = TypeVar("Item")
+Key = TypeVar("Key")
 Row = dict[str, Any]  # a finished run: its settings, metrics, seconds and origin
 
 BASELINES = ("uniform", "entropy", "least-confidence", "kcenter", "badge", "bait")  # the paper's, in its order
@@ -61,8 +62,8 @@ class Group:
     def learner(self) -> str:
         return self.name_of("learner")
 
-    def name_of(self, setting: Literal["strategy", "learner"], without: Collection[str] = ()) -> str:
-        """The name and those of its options that are not the defaults: `accuacl, lam 0.5 from task 4`."""
+    def name_of(self, setting: str, without: Collection[str] = ()) -> str:
+        """The strategy or learner and those of its options that are not the defaults: `accuacl, lam 0.5`."""
         options = STRATEGY_SETTINGS if setting == "strategy" else LEARNER_SETTINGS
         changed = self.changed(name for name in options if name not in without)
         return ", ".join([str(self[setting]), *changed]).replace(", lam from ", " from task ")
