@@ -140,7 +140,7 @@ def one_run(run: Path, row: Row, title: str = "", data_dir: Path | None = None, 
     protocol = paper.protocol(group) if paper.value(("main",), group, "average_accuracy") else ""
     accuracies = [run_figures.heat_map(matrix), *run_figures.curves(row)] if matrix else []
     _section(report, "Result", [metrics, Text(protocol) if protocol else None, *accuracies])
-    if not regular and "stream" in result:
+    if not regular:
         _section(report, "The stream", [run_figures.stream_map(result["stream"]["pools"], _class_names(run, result))])
     by_class: list[Block | None] = []
     if result["recall"]:
@@ -148,7 +148,7 @@ def one_run(run: Path, row: Row, title: str = "", data_dir: Path | None = None, 
         by_class += _confusion_blocks({"": result.get("confusion") or {}}, list(result["recall"]), MOST)
     if result.get("recall_by_task"):
         by_class.append(run_figures.recall_by_task(result["recall_by_task"]))
-    if result.get("forgetting_by_class") and not regular:
+    if result["forgetting_by_class"] and not regular:
         by_class.append(run_figures.forgetting(result["forgetting_by_class"]))
     _section(report, "Classes", [*by_class, _class_findings(result), curves.discovery([group])])
     if row.get("picked"):
@@ -176,10 +176,8 @@ def _class_names(run: Path, result: dict[str, Any]) -> list[str]:
     return [str(data["classes"][c]) for c in result["stream"]["order"]]
 
 
-def _class_findings(result: dict[str, Any]) -> Points | None:
-    """What was forgotten most, and how many labels the rarest class got; tables of older results lack it."""
-    if "forgetting_by_class" not in result:
-        return None
+def _class_findings(result: dict[str, Any]) -> Points:
+    """What was forgotten most, and how many labels the rarest class got."""
     fallen = sorted(result["forgetting_by_class"].items(), key=lambda item: -item[1])[:5]
     most = ", ".join(f"{name} ({fall:.0f})" for name, fall in fallen)
     points = [f"Forgotten most, in points: {most}."] if fallen else []
