@@ -22,20 +22,18 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, making, write_text
-from accuacl.base.machine import cores
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments import device_of, learners, models
 from accuacl.experiments.embed.checkpoint import Checkpoint, misfit
 from accuacl.experiments.embed.inputs import Inputs, fingerprint
 from accuacl.experiments.embed.reading import LOCK, MANIFEST, Batch, check_out
-from accuacl.experiments.networks import AUTO, BATCH, TORCH, Runtime, choose_runtime, open_runtime
+from accuacl.experiments.networks import AUTO, BATCH, TORCH, Runtime, choose_runtime, open_runtime, run_on_all_cores
 from accuacl.features import Features, RowError
 from accuacl.pools import GROUP_ROWS, write_pool
 
 FAILED = "failed"  # in the manifest: embedding ended with wrong input
 PART_BYTES = 32 << 20  # of raw inputs that are read at a time; as many parts again are read ahead
-SPREAD = 32  # images that a thread is given at a time
 
 
 def embed(
@@ -113,9 +111,8 @@ class _Runner:
         try:
             if self.name == TORCH or self.runtime is None:
                 return models.predict(model, torch.from_numpy(raw), transform, seen, self.batch, self.device)
-            parts = (raw[start : start + SPREAD] for start in range(0, len(raw), SPREAD))
-            rows = np.concatenate(list(ordered_thread_map(self.runtime.run, parts, cores())))
-            return models.predict(self.rest, torch.from_numpy(rows), learners.Transform(), seen, self.batch)
+            rows = torch.from_numpy(run_on_all_cores(self.runtime, raw))
+            return models.predict(self.rest, rows, learners.Transform(), seen, self.batch)
         except (RuntimeError, InputError) as error:  # torch raises the former when shapes do not fit
             raise InputError(misfit(error, raw.shape[1:])) from None
 

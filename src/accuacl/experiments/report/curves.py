@@ -189,7 +189,7 @@ def _figure(
         limits = low, min(high, HIGHEST.get(metric, high))
         for learner, alike in grouped(curves, lambda group: group.learner).items():
             lines = {group.strategy: curves[group] for group in alike}
-            panels.append(line_panel(learner, ylabel, what, xlabel, lines, legend, limits))
+            panels.append(_panel(learner, ylabel, what, xlabel, lines, legend, limits))
     if not panels:
         return None
     caption = f"{caption or f'Average accuracy and forgetting {what}'}: {groups[0].title_without(ignored)}."
@@ -197,7 +197,7 @@ def _figure(
     return Figure(caption, panels, legend, columns=max(2, len({group.learner for group in groups})))
 
 
-def line_panel(
+def _panel(
     learner: str,
     ylabel: str,
     what: str,
