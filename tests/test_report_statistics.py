@@ -235,7 +235,7 @@ def test_strategies_are_not_compared_over_bounds_where_there_are_learners():
     groups = make_groups(rows)
     pooled, by_cell = difference_tables(groups, UNIFORM)
     assert texts(pooled)["accuacl"][-3:] == ["18", "3", "6"]
-    assert "Lower and upper bounds are left out over all cells if there are others" in pooled.note
+    assert "so are lower and upper bounds over all cells, unless learners or memories are compared" in pooled.note
     assert len(by_cell.groups) == 5
     only = difference_tables(make_groups(bounds), UNIFORM)
     assert texts(only[0])["accuacl"][-3:] == ["12", "2", "6"]

@@ -23,8 +23,7 @@ from accuacl.experiments import (
     read_steps,
 )
 from accuacl.experiments.report import bars, curves, paper, run_figures
-from accuacl.experiments.report.baselines import Baseline
-from accuacl.experiments.report.comparison import difference_tables, find_baseline, why_nothing
+from accuacl.experiments.report.comparison import Baseline, difference_tables, find_baseline, why_nothing
 from accuacl.experiments.report.document import (
     Block,
     Code,
@@ -81,7 +80,8 @@ def many_runs(
     groups = make_groups(rows)
     report = Document(title or f"Results: {', '.join(dict.fromkeys(str(group['benchmark']) for group in groups))}")
     add = report.blocks.append
-    add(Text(overview(rows)))
+    seeds = sorted({row["seed"] for row in rows})
+    add(Text(f"{counted(len(rows), 'run')}, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}."))
     report.blocks.extend(data_notices(rows, notices))
     compared = find_baseline(baseline, groups, usual)
     differences = difference_tables(groups, compared) if compared else []
@@ -272,21 +272,13 @@ def command(group: Group) -> str:
     return f"for seed in {' '.join(seeds)}; do {shlex.join(words)} --seed $seed --out {out}$seed; done"
 
 
-def overview(rows: Sequence[Row]) -> str:
-    """How many runs, which seeds and which versions, in one line."""
-    versions = ", ".join(dict.fromkeys(str(row.get("version") or "unknown") for row in rows))
-    numbers = sorted({row["seed"] for row in rows})
-    seeds = f"seed{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
-    return f"{counted(len(rows), 'run')}, {seeds}, accuacl {versions}."
-
-
 def provenance(rows: Sequence[Row], source: str = "") -> Points:
     """Where the rows were read, hours, versions and machines."""
     recorded = [row["seconds_cpu"] for row in rows if row.get("seconds_cpu")]
     total = sum(recorded)
     hours = f"{total / 3600:,.2f} CPU hours" if total > 360 else f"{total:,.0f} CPU seconds"
     if len(recorded) < len(rows):
-        hours += f" in the {counted(len(recorded), 'run')} that recorded it"
+        hours = f"{hours} in the {counted(len(recorded), 'run')} that recorded it" if recorded else "time not recorded"
     facts = [*([source] if source else []), f"{counted(len(rows), 'run')}, {hours}."]
     for what, name in (("Versions of accuacl", "version"), ("Machines", "machine")):
         counts = Counter(str(row.get(name) or "not recorded") for row in rows)

@@ -13,7 +13,7 @@ from accuacl.base.errors import InputError, alternatives, counted, listed
 from accuacl.base.files import check_new_file, write_text
 from accuacl.experiments import CLASS_METRICS, Config, metrics, read_csv, read_result, run_row, shown_settings
 from accuacl.experiments.report import documents, figure_files, formats
-from accuacl.experiments.report.baselines import Baseline
+from accuacl.experiments.report.comparison import Baseline
 from accuacl.experiments.report.document import FORMATS
 from accuacl.experiments.report.groups import SOURCE, Row, make_groups, show
 from accuacl.experiments.report.tables import means_csv
