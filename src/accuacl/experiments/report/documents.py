@@ -278,7 +278,9 @@ def provenance(rows: Sequence[Row], source: str = "") -> Points:
     total = sum(recorded)
     hours = f"{total / 3600:,.2f} CPU hours" if total > 360 else f"{total:,.0f} CPU seconds"
     if len(recorded) < len(rows):
-        hours = f"{hours} in the {counted(len(recorded), 'run')} that recorded it" if recorded else "time not recorded"
+        hours = (
+            f"{hours} in the {counted(len(recorded), 'run')} that recorded it" if recorded else "CPU time not recorded"
+        )
     facts = [*([source] if source else []), f"{counted(len(rows), 'run')}, {hours}."]
     for what, name in (("Versions of accuacl", "version"), ("Machines", "machine")):
         counts = Counter(str(row.get(name) or "not recorded") for row in rows)
