@@ -466,12 +466,6 @@ def test_a_pool_goes_on_with_the_runtime_that_it_was_begun_with(tmp_path, images
     assert accuacl(monkeypatch, capsys, *command)[0] == 0  # not the fastest: the one that it has
     assert recorded() == "torch"
     np.testing.assert_allclose(read(tmp_path / "pool")[1], whole[1], atol=1e-5)
-    written = json.loads(manifest.read_text())
-    del written["settings"]["runtime"]  # as it was before runtimes were recorded
-    manifest.write_text(json.dumps(written))
-    (tmp_path / "pool" / "000001.parquet").unlink()
-    assert accuacl(monkeypatch, capsys, *command)[0] == 0
-    assert recorded() == "torch"
 
 
 def test_a_runtime_that_does_not_exist(tmp_path, images, net, monkeypatch, capsys):

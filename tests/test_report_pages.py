@@ -215,7 +215,7 @@ def test_learners_memory_policies_and_streams_of_plugins_are_named_too(setting):
 def test_one_run_is_not_several():
     rows = grid(seed=[0, 1, 2])
     rows = [rows[0] | {"machine": "mine"}, *(row | {"seconds_cpu": None} for row in rows[1:])]
-    said = " ".join(documents.provenance(rows))
+    said = " ".join(documents.provenance(rows).texts)
     assert "mine (1 run)." in said
     assert "(2 runs)" in said
     assert "in the 1 run that recorded it" in said
@@ -361,7 +361,7 @@ def test_a_directory_of_runs_says_what_is_not_finished(runs, tmp_path):
     (tmp_path / "begun" / "journal.sqlite").touch()
     table(tmp_path / "results.csv", grid(seed=[0]))
     page = check(report.write([runs, tmp_path], tmp_path / "r.html").read_text())
-    assert "1 unfinished run is left out." in page.text
+    assert "Left out: 1 unfinished run." in page.text
     assert "3 runs, seed 0" in page.text
 
 
@@ -577,7 +577,7 @@ def test_a_plugins_learner_is_called_by_its_own_defaults(command, tmp_path):
 
 def test_confusions_by_hand():
     confusion = {"cat": {"cat": 3, "dog": 6, "fox": 1}, "dog": {"dog": 4}, "fox": {"cat": 2, "dog": 2}}
-    figure, shown = documents._confusion(confusion, {"cat": 30.0, "dog": 100.0, "fox": 0.0})
+    figure, shown = documents._confusion_blocks({"": confusion}, ["cat", "dog", "fox"], 24)
     rows = {row.heads[0]: [cell.text for cell in row.cells] for row in shown.groups[0].rows}
     assert list(rows) == ["fox", "cat", "dog"]  # the worst first
     assert rows["cat"] == ["30.0", "dog (60 %), fox (10 %)"]
@@ -602,7 +602,7 @@ def test_figures_are_as_wide_as_the_page_and_only_wider_ones_scroll():
         (run_figures.recall(dict.fromkeys("0123456789", 50.0), 5), 1152),
         (run_figures.picks([[3, 5]] * 5), 1152),
         (run_figures.heat_map(few), 1152),
-        (run_figures.confusion(confused, list(confused)), 1152),
+        (run_figures.confusions({"": confused}, list(confused)), 1152),
         (run_figures.heat_map(many), 1747),
     ):
         (panel,) = figure.panels

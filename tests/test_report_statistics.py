@@ -22,7 +22,7 @@ from accuacl.experiments.report.document import Table, Text
 from accuacl.experiments.report.groups import BASELINES, make_groups
 from test_report_rows import grid, made_up, with_metrics
 
-UNIFORM = Baseline("strategy", "uniform")
+UNIFORM = Baseline(("strategy",), ("uniform",))
 MORE = (("uniform", 10), ("accuacl", 30))
 few_numbers = st.lists(st.integers(-30, 30).map(lambda x: x / 10), min_size=1, max_size=9)
 
@@ -105,7 +105,6 @@ def test_other_settings_have_no_value_of_the_papers(setting):
     groups = make_groups(rows)
     gains = paper.gain_table(groups)
     assert gains is None or texts(gains)["uniform"][2:4] == ["-", "-"]
-    assert paper.cells_of_paper(groups) == []
     (table,) = [
         block for block in documents.many_runs(rows).blocks if isinstance(block, Table) and "learning" in block.note
     ]
@@ -172,7 +171,7 @@ def test_pairs_are_of_the_same_cell_and_seed():
     differences = pooled.differences["average_accuracy"]
     assert [differences[s][i] for i in range(2) for s in (0, 1)] == pytest.approx(expected)
     assert pooled.by_seed("average_accuracy") == pytest.approx([np.mean(expected[::2]), np.mean(expected[1::2])])
-    assert (pooled.label, len(pooled.cells), set(differences), pooled.seeds) == ("accuacl", 2, {0, 1}, 2)
+    assert (pooled.labels, len(pooled.cells), set(differences), pooled.seeds) == (("accuacl",), 2, {0, 1}, 2)
     by_cell = compare(make_groups(rows), UNIFORM, by_cell=True)
     title = "split-cifar10, memory 100, 1000 labels a task (cpu scale)"
     assert list(by_cell) == [f"{title}, er", f"{title}, gss"]
@@ -236,14 +235,14 @@ def test_strategies_are_not_compared_over_bounds_where_there_are_learners():
     groups = make_groups(rows)
     pooled, by_cell = difference_tables(groups, UNIFORM)
     assert texts(pooled)["accuacl"][-3:] == ["18", "3", "6"]
-    assert "Lower and upper bounds are left out over all cells if there are others" in pooled.note
+    assert "so are lower and upper bounds over all cells, unless learners or memories are compared" in pooled.note
     assert len(by_cell.groups) == 5
     only = difference_tables(make_groups(bounds), UNIFORM)
     assert texts(only[0])["accuacl"][-3:] == ["12", "2", "6"]
     shown = texts(difference_tables(groups, find_baseline("er", groups))[0])
     assert set(shown) == {"icarl", "finetune", "joint", "lwf, alpha 0.1"}
     memories = make_groups(grid(memory=[0, 100], seed=[0, 1]))
-    assert list(texts(difference_tables(memories, Baseline("memory", "100"))[0])) == ["0"]
+    assert list(texts(difference_tables(memories, Baseline(("memory",), ("100",)))[0])) == ["0"]
 
 
 def test_p_is_corrected_for_the_number_of_rows():
@@ -292,29 +291,29 @@ def test_the_baseline_by_any_name():
     rows += grid(strategy="accuacl", learner="er", lam=[0.5], seed=[0, 1])
     groups = make_groups(rows)
     for name, baseline, labels, pairs in (
-        ("uniform", Baseline("strategy", "uniform"), ["accuacl", "accuacl, lam 0.5"], [8, 2]),
-        ("accuacl", Baseline("strategy", "accuacl"), ["uniform", "accuacl, lam 0.5"], [8, 2]),
-        ("er", Baseline("learner", "er"), ["der++"], [8]),
-        ("coverage", Baseline("memory_policy", "coverage"), ["paper"], [8]),
-        ("memory-policy=paper", Baseline("memory_policy", "paper"), ["coverage"], [8]),
-        ("strategy=uniform,", Baseline("strategy", "uniform"), ["accuacl", "accuacl, lam 0.5"], [8, 2]),
+        ("uniform", Baseline(("strategy",), ("uniform",)), ["accuacl", "accuacl, lam 0.5"], [8, 2]),
+        ("accuacl", Baseline(("strategy",), ("accuacl",)), ["uniform", "accuacl, lam 0.5"], [8, 2]),
+        ("er", Baseline(("learner",), ("er",)), ["der++"], [8]),
+        ("coverage", Baseline(("memory_policy",), ("coverage",)), ["paper"], [8]),
+        ("memory-policy=paper", Baseline(("memory_policy",), ("paper",)), ["coverage"], [8]),
+        ("strategy=uniform,", Baseline(("strategy",), ("uniform",)), ["accuacl", "accuacl, lam 0.5"], [8, 2]),
         (
             "strategy=accuacl,lam=0.5",
-            Baseline("strategy", "accuacl / 0.5", ("lam",)),
+            Baseline(("strategy", "lam"), ("accuacl", "0.5")),
             ["uniform / unset", "accuacl / unset"],
             [2, 2],
         ),
-        ("lambda=0.5", Baseline("lam", "0.5"), ["unset"], [2]),
+        ("lambda=0.5", Baseline(("lam",), ("0.5",)), ["unset"], [2]),
         (
             "strategy=uniform, memory-policy=paper",
-            Baseline("strategy", "uniform / paper", ("memory_policy",)),
+            Baseline(("strategy", "memory_policy"), ("uniform", "paper")),
             ["uniform / coverage", "accuacl / paper", "accuacl / coverage", "accuacl, lam 0.5 / paper"],
             [4, 4, 4, 2],
         ),
     ):
         assert find_baseline(name, groups) == baseline
         (compared,) = compare(groups, baseline).values()
-        assert {one.label: one.pairs for one in compared} == dict(zip(labels, pairs, strict=True)), name
+        assert {" / ".join(one.labels): one.pairs for one in compared} == dict(zip(labels, pairs, strict=True)), name
     for wrong, says in (
         ("entropy", "no run has the baseline 'entropy'; the runs have strategy uniform, accuacl"),
         ("labels=3", "no run has the baseline 'labels=3'; the runs have labels 1000"),
@@ -347,22 +346,23 @@ def test_a_name_that_is_a_strategy_and_a_memory_policy_is_refused():
     assert "uniform / memory policy coverage" in texts(table)
     for only in ("strategy", "memory_policy"):  # the other has nothing to be compared with
         alike = make_groups(grid(**(axes | {name: "coverage" for name in axes if name not in ("seed", only)})))
-        assert find_baseline("coverage", alike) == Baseline(only, "coverage")
+        assert find_baseline("coverage", alike) == Baseline((only,), ("coverage",))
 
 
 def test_the_usual_baseline():
     for axes, expected in (
-        ({"strategy": ["accuacl", "uniform"]}, Baseline("strategy", "uniform")),
-        ({"strategy": ["accuacl", "badge"]}, Baseline("strategy", "badge")),
-        ({"learner": ["gss", "er"]}, Baseline("learner", "er")),
-        ({"memory_policy": ["coverage", "paper"]}, Baseline("memory_policy", "paper")),
+        ({"strategy": ["accuacl", "uniform"]}, Baseline(("strategy",), ("uniform",))),
+        ({"strategy": ["accuacl", "badge"]}, Baseline(("strategy",), ("badge",))),
+        ({"learner": ["gss", "er"]}, Baseline(("learner",), ("er",))),
+        ({"memory_policy": ["coverage", "paper"]}, Baseline(("memory_policy",), ("paper",))),
         ({"strategy": ["uniform", "full"]}, None),
         ({"labels": [10, 20]}, None),
     ):
         assert find_baseline("", make_groups(grid(**axes))) == expected
-    assert find_baseline("", make_groups(grid(labels=[10, 20])), "labels=20") == Baseline("labels", "20")
-    assert find_baseline("", make_groups(grid(labels=[10, 20])), "labels=30") is None
-    assert str(Baseline("labels", "20 / er", ("learner",))) == "labels 20, learner er"
+    twenty, thirty = (Baseline(("labels",), (label,)) for label in ("20", "30"))
+    assert find_baseline("", make_groups(grid(labels=[10, 20])), twenty) == Baseline(("labels",), ("20",))
+    assert find_baseline("", make_groups(grid(labels=[10, 20])), thirty) is None
+    assert str(Baseline(("labels", "learner"), ("20", "er"))) == "labels 20, learner er"
 
 
 def test_a_sample_of_the_pool_is_an_option_of_the_strategy():
@@ -371,9 +371,9 @@ def test_a_sample_of_the_pool_is_an_option_of_the_strategy():
     (table,) = difference_tables(groups, find_baseline("", groups))
     assert list(texts(table)) == ["coverage, sample 5000"]
     for name in ("coverage", "strategy=coverage"):
-        assert find_baseline(name, groups) == Baseline("strategy", "coverage, sample 5000")
+        assert find_baseline(name, groups) == Baseline(("strategy",), ("coverage, sample 5000",))
     several = find_baseline("strategy=coverage,memory_policy=paper", groups)
-    assert several == Baseline("strategy", "coverage, sample 5000 / paper", ("memory_policy",))
+    assert several == Baseline(("strategy", "memory_policy"), ("coverage, sample 5000", "paper"))
     more = make_groups(grid(**axes, sample=[5000, 9000]))
     with pytest.raises(InputError, match="no run has the baseline 'coverage'"):  # two of them have that name
         find_baseline("coverage", more)
@@ -385,22 +385,22 @@ def test_the_usual_baseline_is_one_that_has_pairs():
     seeds = {"seed": [0, 1]}
     rows = grid(strategy="uniform", learner=["er", "der++"], rounds=2, **seeds)
     groups = make_groups(rows + grid(strategy="coverage", learner="er", rounds=5, **seeds))
-    assert find_baseline("", groups) == Baseline("learner", "er")
-    assert find_baseline("", groups, "rounds=5") == Baseline("learner", "er")  # the paths' own has no pair
+    assert find_baseline("", groups) == Baseline(("learner",), ("er",))
+    assert find_baseline("", groups, Baseline(("rounds",), ("5",))) == Baseline(
+        ("learner",), ("er",)
+    )  # the paths' own has no pair
 
 
 def test_what_is_not_compared_is_said_and_why():
+    nothing = "Nothing is compared: no two runs with the same seed differ only in strategy, learner or memory policy"
     for rows, says in (
-        (
-            grid(strategy="uniform", seed=0) + grid(strategy="accuacl", seed=1),
-            "Nothing is compared with uniform: no runs with all other settings in common have the same seed.",
-        ),
-        (grid(labels=[100, 500]), "strategy, learner or memory policy alone; --baseline labels=100 compares another"),
+        (grid(strategy="uniform", seed=0) + grid(strategy="accuacl", seed=1), f"{nothing}."),
+        (grid(labels=[100, 500]), f"{nothing}; --baseline labels=100 compares everything that differs."),
         (
             grid(strategy="uniform", memory_policy="paper") + grid(strategy="accuacl", memory_policy="coverage"),
-            "alone; --baseline strategy=uniform,memory_policy=paper compares several settings at once.",
+            "--baseline strategy=uniform,memory_policy=paper compares everything that differs.",
         ),
-        (grid(labels=100, memory=100) + grid(labels=200, memory=200), "learner or memory policy alone."),
+        (grid(labels=100, memory=100) + grid(labels=200, memory=200), "--baseline memory=100,labels=100 compares"),
     ):
         shown = [block.text for block in documents.many_runs(rows).blocks if isinstance(block, Text)]
         assert any(says in text for text in shown), shown
@@ -437,29 +437,4 @@ def test_a_learner_without_memory_is_compared_with_every_memory():
     rows += grid(learner="finetune", memory=0, strategy="uniform", seed=[0, 1])
     for baseline, label in (("er", "finetune"), ("finetune", "er")):
         ((found,),) = compare(make_groups(rows), find_baseline(baseline, make_groups(rows))).values()
-        assert (found.label, found.pairs, len(found.cells)) == (label, 4, 2)
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=8))
-def test_kendall_against_all_pairs(points):
-    x, y = zip(*points, strict=True)
-    signs = [(np.sign(a - c), np.sign(b - d)) for (a, b), (c, d) in itertools.combinations(points, 2)]
-    ordered = sum(abs(a) for a, _ in signs) * sum(abs(b) for _, b in signs)
-    if not ordered:
-        assert paper.kendall(x, y) is None
-    else:
-        assert paper.kendall(x, y) == pytest.approx(sum(a * b for a, b in signs) / np.sqrt(ordered))
-
-
-def test_where_the_papers_ordering_holds_and_where_not():
-    theirs = {"uniform": 10.9, "entropy": 9.9, "accuacl": 14.1}  # split-cifar100, M=500, er
-    rows = [with_metrics(made_up(benchmark="split-cifar100", memory=500, strategy=s), a, -a) for s, a in theirs.items()]
-    table = paper.agreement_table(paper.cells_of_paper(make_groups(rows)))
-    assert "The best by A is the paper's best in 1 of 1 cells." in table.note
-    assert texts(table)["er"][:2] == ["accuacl", "accuacl"]
-    assert texts(table)["er"][4] == "1.00"
-    worse = [row | ({"average_accuracy": 1.0} if row["strategy"] == "accuacl" else {}) for row in rows]
-    table = paper.agreement_table(paper.cells_of_paper(make_groups(worse)))
-    assert "The best by A is the paper's best in 0 of 1 cells." in table.note
-    assert texts(table)["er"][:2] == ["uniform", "accuacl"]
-    assert paper.cells_of_paper(make_groups(grid(benchmark="split-digits", strategy=["uniform", "accuacl"]))) == []
+        assert (found.labels, found.pairs, len(found.cells)) == ((label,), 4, 2)

@@ -188,9 +188,8 @@ def _measure_queries(recipe: dict[str, Any], scale: str, out: Path, only: Sequen
         return
     machines = "; ".join(costs.machines)
     console.print(f"[dim]{escape(machines)}; seed 0; in {escape(str(table))}[/dim]")
-    about = "; ".join([recipe["about"], *refused])
     command = _command(EFFICIENCY, {"scale": scale, "only": list(only)})
-    page = report.write_efficiency(costs.totals, out / "efficiency.html", recipe["title"], about, command, machines)
+    page = report.write([table], out / "efficiency.html", title=recipe["title"], command=command, notices=refused)
     console.print(f"report: {escape(str(page))}")
 
 

@@ -56,15 +56,15 @@ class _Result(pydantic.BaseModel, strict=True):
     config: _Settings
     seconds: dict[str, float]
     version: str
+    forgetting_by_class: dict[str, float]
+    found: list[list[float]] = pydantic.Field(min_length=1)
+    rarest_class: str
+    rarest_labels: list[list[int]] = pydantic.Field(min_length=1)
+    stream: _Stream
     recall_by_task: list[dict[str, float]] | None = None
     class_accuracy: float | None = None
     example_accuracy: float | None = None
     class_forgetting: float | None = None
-    forgetting_by_class: dict[str, float] | None = None
-    found: list[list[float]] | None = pydantic.Field(None, min_length=1)
-    rarest_class: str | None = None
-    rarest_labels: list[list[int]] | None = pydantic.Field(None, min_length=1)
-    stream: _Stream | None = None
 
 
 def read_result(run: Path) -> dict[str, Any]:

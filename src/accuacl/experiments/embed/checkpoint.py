@@ -27,7 +27,7 @@ from accuacl.experiments import (
     read_steps,
     transform_of,
 )
-from accuacl.experiments.data import benchmark_tasks, dataset_of
+from accuacl.experiments.data import dataset_of
 from accuacl.experiments.embed.inputs import Inputs, open_inputs
 from accuacl.experiments.embed.reading import ReadOptions, check_finished
 from accuacl.experiments.networks import AUTO, FrozenNetwork
@@ -93,7 +93,6 @@ def of_run(directory: Path, trust_code: bool = False) -> Checkpoint:
     file = directory / "weights" / str(result["weights"])
     weights, digest = _weights(file)
     shape = tuple(data["train"]["shape"][1:])
-    order = _class_order(config, result, len(data["classes"]))
     model = models.build(
         config.model,
         len(weights["head.weight"]),
@@ -103,17 +102,10 @@ def of_run(directory: Path, trust_code: bool = False) -> Checkpoint:
     )
     _load(model, weights, file)
     transform = transform_of(dataset_of(config.benchmark), np.empty((0, *shape)))
+    order = [int(c) for c in result["stream"]["order"]]  # the data set's class of each of the model's
     seen = sorted(order.index(label) for label in labels)
     size, columns = shape[0] if len(shape) == 3 else 0, tuple(data.get("columns", ()))
     return Checkpoint(model, transform, seen, size, f"{digest} {seen}", columns=columns)
-
-
-def _class_order(config: Config, result: dict[str, Any], classes: int) -> list[int]:
-    """The data set's class of each of the model's; results of older versions do not say it, but their streams do."""
-    if "stream" in result:
-        return [int(c) for c in result["stream"]["order"]]
-    tasks = benchmark_tasks(config.benchmark, classes, config.classes_per_task, config.order, config.order_seed)
-    return [label for task in tasks for label in task]
 
 
 def of_module(place: str, weights: Path | None, example: Tensor) -> Checkpoint:

@@ -22,20 +22,18 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, making, write_text
-from accuacl.base.machine import cores
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments import device_of, learners, models
 from accuacl.experiments.embed.checkpoint import Checkpoint, misfit
 from accuacl.experiments.embed.inputs import Inputs, fingerprint
 from accuacl.experiments.embed.reading import LOCK, MANIFEST, Batch, check_out
-from accuacl.experiments.networks import AUTO, BATCH, TORCH, Runtime, choose_runtime, open_runtime
+from accuacl.experiments.networks import AUTO, BATCH, TORCH, Runtime, choose_runtime, open_runtime, run_on_all_cores
 from accuacl.features import Features, RowError
 from accuacl.pools import GROUP_ROWS, write_pool
 
 FAILED = "failed"  # in the manifest: embedding ended with wrong input
 PART_BYTES = 32 << 20  # of raw inputs that are read at a time; as many parts again are read ahead
-SPREAD = 32  # images that a thread is given at a time
 
 
 def embed(
@@ -77,17 +75,15 @@ def embed(
                     ids, features = _embed_rows(inputs, runner, start, stop, half, progress)
                 write_pool(out / name, ids, features.embeddings, features.probabilities)
                 manifest["shards"][name] = {"rows": len(ids), "bytes": (out / name).stat().st_size}
-                write_text(out / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+                _write(out / MANIFEST, manifest)
             progress(Progress(stop, len(inputs), "embedding"))
     return sum(shard["rows"] for shard in manifest["shards"].values())
 
 
 def _runtime_name(out: Path, fresh: bool) -> str:
-    """What a pool was begun with; before runtimes were recorded that was torch."""
-    if fresh or not (out / MANIFEST).exists():
-        return AUTO
-    written = _read(out / MANIFEST)
-    return str(written["settings"].get("runtime", TORCH)) if written["shards"] else AUTO
+    """What a pool was begun with."""
+    written = {} if fresh or not (out / MANIFEST).exists() else _read(out / MANIFEST)
+    return str(written["settings"].get("runtime", AUTO)) if written.get("shards") else AUTO
 
 
 class _Runner:
@@ -96,22 +92,18 @@ class _Runner:
     def __init__(self, inputs: Inputs, checkpoint: Checkpoint, name: str, batch: int, device: str) -> None:
         self.checkpoint, self.batch, self.device = checkpoint, batch, device
         self.runtime: Runtime | None = None
+        self.name = TORCH
         if device != "cpu" or name == TORCH:
-            self.name = TORCH
             return
         first = next((raw for raw in _batches(inputs, BATCH) if len(raw)), np.empty((0, 0), np.float32))
         if first.dtype != np.uint8:  # vectors: torch takes microseconds for them
-            self.name = TORCH
             return
         network, self.rest = checkpoint.parts()
         try:
-            if name == AUTO:
-                self.runtime = choose_runtime(network, first)
-            else:
-                self.runtime = open_runtime(name, network, first.shape[1:])
+            chosen = choose_runtime(network, first) if name == AUTO else open_runtime(name, network, first.shape[1:])
         except (RuntimeError, InputError) as error:  # torch raises the former when shapes do not fit
             raise InputError(misfit(error, first.shape[1:])) from None
-        self.name = self.runtime.name
+        self.runtime, self.name = chosen, chosen.name
 
     def predict(self, raw: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Embeddings and probabilities."""
@@ -119,9 +111,8 @@ class _Runner:
         try:
             if self.name == TORCH or self.runtime is None:
                 return models.predict(model, torch.from_numpy(raw), transform, seen, self.batch, self.device)
-            parts = (raw[start : start + SPREAD] for start in range(0, len(raw), SPREAD))
-            rows = np.concatenate(list(ordered_thread_map(self.runtime.run, parts, cores())))
-            return models.predict(self.rest, torch.from_numpy(rows), learners.Transform(), seen, self.batch)
+            rows = torch.from_numpy(run_on_all_cores(self.runtime, raw))
+            return models.predict(self.rest, rows, learners.Transform(), seen, self.batch)
         except (RuntimeError, InputError) as error:  # torch raises the former when shapes do not fit
             raise InputError(misfit(error, raw.shape[1:])) from None
 
@@ -137,7 +128,7 @@ def _marked(out: Path, manifest: dict[str, Any]) -> Iterator[None]:
         yield
     except InputError:
         with contextlib.suppress(InputError):
-            write_text(out / MANIFEST, json.dumps(manifest | {FAILED: True}, indent=1) + "\n")
+            _write(out / MANIFEST, manifest | {FAILED: True})
         raise
 
 
@@ -202,24 +193,22 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
     path = out / MANIFEST
     nothing: dict[str, Any] = {"settings": settings, "shards": {}}
     if not path.exists():
-        write_text(path, json.dumps(nothing, indent=1) + "\n")
+        _write(path, nothing)
         return nothing
     written = _read(path)
-    old, shards, failed = {"runtime": TORCH, **written["settings"]}, written["shards"], written.get(FAILED, False)
-    if fresh or old != settings:
-        for key, value in settings.items():
-            if shards and not fresh and not failed and old.get(key) != value:
-                raise InputError(
-                    f"{out} was begun with other {key.replace('_', ' ')}; give another --out, "
-                    "or start over with --fresh."
-                )
+    other = [name for name, value in settings.items() if written["settings"].get(name) != value]
+    if other and written["shards"] and not fresh and not written[FAILED]:
+        raise InputError(
+            f"{out} was begun with other {other[0].replace('_', ' ')}; give another --out, or start over with --fresh."
+        )
+    if fresh or other:
         for shard in out.glob("[0-9][0-9][0-9][0-9][0-9][0-9].parquet*"):
             shard.unlink(missing_ok=True)
-        write_text(path, json.dumps(nothing, indent=1) + "\n")
+        _write(path, nothing)
         return nothing
     for unfinished in out.glob("*.parquet.*.part"):  # what a killed process left
         unfinished.unlink(missing_ok=True)
-    return {"settings": settings, "shards": shards}
+    return {"settings": settings, "shards": written["shards"]}
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -228,6 +217,10 @@ def _read(path: Path) -> dict[str, Any]:
         return {"settings": dict(written["settings"]), "shards": dict(written["shards"]), FAILED: written.get(FAILED)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path} is not the record of a pool; give another --out.") from None
+
+
+def _write(path: Path, manifest: dict[str, Any]) -> None:
+    write_text(path, json.dumps(manifest, indent=1) + "\n")
 
 
 def _whole(path: Path, entry: dict[str, Any] | None) -> bool:

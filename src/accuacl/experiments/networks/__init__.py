@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     pretrained="MEAN STD WHEELS is_installed load_pretrained",
-    runtime="AUTO BATCH TORCH FrozenNetwork Runtime choose_runtime fast_copy installed open_runtime pretrained_network",
+    runtime=(
+        "AUTO BATCH TORCH FrozenNetwork Runtime choose_runtime fast_copy installed open_runtime pretrained_network "
+        "run_on_all_cores"
+    ),
     seen="seen_through",
 )

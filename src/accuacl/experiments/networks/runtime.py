@@ -153,12 +153,15 @@ class _OnRuntime(nn.Module):
         self.runtime, self.head = runtime, head
 
     def forward(self, x: Tensor) -> Tensor:
-        inputs = x.numpy()
-        parts = (inputs[start : start + SPREAD] for start in range(0, len(inputs), SPREAD))
-        rows = [np.empty((0, self.head.in_features), np.float32)]
-        rows += ordered_thread_map(self.runtime.run, parts, cores())
-        logits: Tensor = self.head(torch.from_numpy(np.concatenate(rows)))
+        rows = run_on_all_cores(self.runtime, x.numpy()) if len(x) else np.empty((0, self.head.in_features), np.float32)
+        logits: Tensor = self.head(torch.from_numpy(rows))
         return logits
+
+
+def run_on_all_cores(runtime: Runtime, inputs: NDArray[Any]) -> NDArray[np.float32]:
+    """One row for each input."""
+    parts = (inputs[start : start + SPREAD] for start in range(0, len(inputs), SPREAD))
+    return np.concatenate(list(ordered_thread_map(runtime.run, parts, cores())))
 
 
 def _open(name: str, data: bytes, shape: tuple[int, ...]) -> Runtime:

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.experiments.report.bars import write_efficiency as write_efficiency
     from accuacl.experiments.report.document import *
     from accuacl.experiments.report.groups import *
     from accuacl.experiments.report.writing import write as write
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
-    bars="write_efficiency",
     document="FORMATS",
     groups="Group make_groups show",
     writing="write",

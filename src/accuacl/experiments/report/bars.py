@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from accuacl.base.files import write_text
 from accuacl.experiments.report.curves import styles
 from accuacl.experiments.report.document import (
     FAINT,
     INK,
     Block,
-    Code,
-    Document,
     Figure,
     LineStyle,
     Panel,
@@ -23,10 +19,8 @@ from accuacl.experiments.report.document import (
     TableColumn,
     TableGroup,
     TableRow,
-    Text,
 )
-from accuacl.experiments.report.formats import render_html
-from accuacl.experiments.report.groups import Group, number
+from accuacl.experiments.report.groups import Group, Row, grouped, number
 from accuacl.experiments.report.paper import times_accuacl
 
 if TYPE_CHECKING:
@@ -37,34 +31,32 @@ Bars = dict[str, tuple[float, float]]  # where each strategy's bar begins and en
 
 
 def picks(groups: Sequence[Group]) -> Figure | None:
-    """Class balance and query seconds in a setup, a panel of each for every learner."""
+    """Class balance and query seconds in a setup, a panel of each for every learner; panels share their axis."""
     groups = [group for group in groups if group["strategy"] != "full"]
     legend = styles(group.strategy for group in groups)
-    learners = list(dict.fromkeys(group.learner for group in groups))
-    shares = {learner: _shares([g for g in groups if g.learner == learner]) for learner in learners}
-    seconds = {learner: _seconds([g for g in groups if g.learner == learner]) for learner in learners}
+    by_learner = grouped(groups, lambda group: group.learner)
+    shares = {learner: bars for learner, mine in by_learner.items() if (bars := _shares(mine))}
+    seconds = {learner: lengths for learner, mine in by_learner.items() if (lengths := _seconds(mine))}
     panels, captions = [], []
-    if any(shares.values()):
+    if shares:
         captions.append(
             "Labels of a task's rarest and commonest class as multiples of an even share, mean over tasks and seeds"
         )
         ends = [end for bars in shares.values() for pair in bars.values() for end in pair]
-        limits = min(ends), max(ends)  # panels have the same axis
-        panels += [_balance(learner, bars, limits, legend) for learner, bars in shares.items() if bars]
-    if any(seconds.values()):
+        panels += [_balance(learner, bars, (min(ends), max(ends)), legend) for learner, bars in shares.items()]
+    if seconds:
         captions.append(
             "wall-clock seconds of all queries of a run, embedding the pool included, mean over seeds, logarithmic axis"
         )
-        all_seconds = [value for bars in seconds.values() for value in bars.values()]
-        limits = min(all_seconds), max(all_seconds)  # panels have the same axis
+        every = [length for by_strategy in seconds.values() for length in by_strategy.values()]
+        limits, axis = (min(every), max(every)), "seconds, all queries"
         panels += [
-            log_panel(learner, "seconds, all queries", f"Query seconds, {learner}", bars, limits, legend)
-            for learner, bars in seconds.items()
-            if bars
+            log_panel(learner, axis, f"Query seconds, {learner}", by_strategy, limits, legend)
+            for learner, by_strategy in seconds.items()
         ]
     if not panels:
         return None
-    return Figure(f"{'; '.join(captions)}: {groups[0].title}.", panels, columns=max(2, len(learners)))
+    return Figure(f"{'; '.join(captions)}: {groups[0].title}.", panels, columns=max(2, len(by_learner)))
 
 
 def _shares(groups: Sequence[Group]) -> Bars:
@@ -152,96 +144,53 @@ def short(seconds: float) -> str:
 
 OURS = "accuacl"
 TITLE = "Time and memory of queries"
-RANDOM = "Features are random and have the sizes of the benchmark's"
-
-Costs = Mapping[str, tuple[float, float]]  # CPU seconds of all queries and bytes of the largest, by strategy
 
 
-def write_efficiency(costs: Costs, out: Path, title: str, about: str, command: str, machine: str) -> Path:
-    """Write the page of `accuacl paper efficiency`."""
-    what = "Time of all queries, and memory of the largest beyond its inputs"
-    blocks = [
-        Text(f"{about[0].upper()}{about[1:]}."),
-        *_table_and_plots(costs, what),
-        Text(f"{RANDOM}; {machine}; seed 0. {_in_paper()}"),
-        Code("To reproduce all of it", [command]),
-    ]
-    write_text(out, render_html(Document(title, blocks)))
-    return out
+def cost_blocks(rows: Sequence[Row]) -> list[Block]:
+    """Query times, as `read_query_times` gives them: a table and two plots for each size of pool.
 
-
-def _in_paper() -> str:
-    time, memory = (times_accuacl("bait", metric) for metric in ("time", "memory"))
-    ratios = f"{time:g} times AccuACL's time and {memory:g} times its memory"
-    return f"In the paper BAIT takes {ratios}, both in their authors' own code."
-
-
-def cost_blocks(rows: Sequence[Mapping[str, Any]]) -> list[Block]:
-    """Tables of query times as blocks of a report: a table and two plots for each size of pool.
-
-    rows: as `read_query_times` gives them. A strategy that lacks one of the sizes that others have is named, and left
-    out: its sum would say too little.
+    A strategy that lacks one of the sizes that others have is named, and left out: its sum would say too little.
     """
     blocks: list[Block] = []
-    for (n, d, b), alike in _by_pool(rows).items():
-        sizes = list(dict.fromkeys((row["K"], row["m"], row["labelled"]) for row in alike))
-        costs, lacking = _costs(alike, len(sizes))
-        classes = ", ".join(dict.fromkeys(str(K) for K, _, _ in sizes))
+    for (n, d, b), alike in grouped(rows, lambda row: (row["n"], row["d"], row["b"])).items():
+        by_strategy: dict[str, dict[tuple[int, ...], Row]] = {}
+        for row in alike:  # if a size was measured twice, the last counts
+            by_strategy.setdefault(row["strategy"], {})[row["K"], row["m"], row["labelled"]] = row
+        sizes = {size: None for measured in by_strategy.values() for size in measured}
+        whole = {name: measured.values() for name, measured in by_strategy.items() if len(measured) == len(sizes)}
+        seconds = {name: sum(row["cpu_seconds"] for row in measured) for name, measured in whole.items()}
+        mebibytes = {name: max(row["extra_bytes"] for row in measured) / 2**20 for name, measured in whole.items()}
+        classes = ", ".join(dict.fromkeys(str(K) for K, *_ in sizes))
         what = f"{b:,} picks of {n:,} examples, {d} wide, one query for each number of classes ({classes})"
-        blocks += (
-            _table_and_plots(costs, f"{what}: time of all, memory of the largest beyond its inputs") if costs else []
-        )
+        if whole:
+            blocks += _table_and_plots(
+                seconds, mebibytes, f"{what}: time of all, memory of the largest beyond its inputs"
+            )
+        lacking = [name for name in by_strategy if name not in whole]
+        notes = [f"Not measured at all sizes, and left out: {', '.join(lacking)}."] if lacking else []
         machines = "; ".join(dict.fromkeys(row["machine"] for row in alike))
-        notes = [f"{RANDOM}; measured on {machines}.", _in_paper()]
-        if lacking:
-            notes.insert(0, f"Not measured at all sizes, and left out: {', '.join(lacking)}.")
+        notes.append(f"Features are random and have the sizes of the benchmark's; measured on {machines}.")
+        time, memory = (times_accuacl("bait", metric) for metric in ("time", "memory"))
+        ratios = f"{time:g} times AccuACL's time and {memory:g} times its memory"
+        notes.append(f"In the paper BAIT takes {ratios}, both in their authors' own code.")
         blocks.append(Points(notes))
     return blocks
 
 
-def _by_pool(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int, int], list[Mapping[str, Any]]]:
-    pools: dict[tuple[int, int, int], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        pools.setdefault((row["n"], row["d"], row["b"]), []).append(row)
-    return pools
-
-
-def _costs(rows: Sequence[Mapping[str, Any]], sizes: int) -> tuple[dict[str, tuple[float, float]], list[str]]:
-    """The cost of strategies measured at all `sizes` sizes, and the names of the others."""
-    by_strategy: dict[str, dict[Any, Mapping[str, Any]]] = {}
-    for row in rows:  # if a size was measured twice, the last counts
-        by_strategy.setdefault(row["strategy"], {})[row["K"], row["m"], row["labelled"]] = row
-    costs = {
-        name: (
-            sum(row["cpu_seconds"] for row in measured.values()),
-            max(row["extra_bytes"] for row in measured.values()),
-        )
-        for name, measured in by_strategy.items()
-        if len(measured) == sizes
-    }
-    return costs, [name for name in by_strategy if name not in costs]
-
-
-def _table_and_plots(costs: Costs, caption: str) -> list[Block]:
-    columns = [TableColumn("CPU s"), TableColumn("x accuacl"), TableColumn("MiB"), TableColumn("x accuacl")]
-    ours = costs.get(OURS)
+def _table_and_plots(seconds: Mapping[str, float], mebibytes: Mapping[str, float], caption: str) -> list[Block]:
     rows = []
-    for strategy, (seconds, size) in costs.items():
-        cells = [TableCell(short(seconds)), TableCell(_times(seconds, ours and ours[0]))]
-        cells += [TableCell(short(size / 2**20)), TableCell(_times(size, ours and ours[1]))]
-        rows.append(TableRow([strategy], cells))
-    panels = [
-        _panel("CPU seconds", {name: max(seconds, 1e-3) for name, (seconds, _) in costs.items()}),
-        _panel("memory, MiB", {name: max(size / 2**20, 0.1) for name, (_, size) in costs.items()}),
-    ]
+    for name in seconds:
+        cells = []
+        for values in (seconds, mebibytes):
+            ratio = f"{values[name] / values[OURS]:,.2f}" if values.get(OURS) else ""
+            cells += [TableCell(short(values[name])), TableCell(ratio)]
+        rows.append(TableRow([name], cells))
+    columns = [TableColumn("CPU s"), TableColumn("x accuacl"), TableColumn("MiB"), TableColumn("x accuacl")]
+    size, legend = (3.4, 0.75 + 0.2 * len(seconds)), styles(seconds)
+    panels = []
+    for what, values, least in (("CPU seconds", seconds, 1e-3), ("memory, MiB", mebibytes, 0.1)):
+        shown = {name: max(value, least) for name, value in values.items()}
+        limits = min(shown.values()), max(shown.values())
+        panels.append(log_panel(what, what, what, shown, limits, legend, size))
     plots = Figure("Time of all queries and memory of the largest, on logarithmic axes.", panels, columns=2)
     return [Table(caption, ["strategy"], columns, [TableGroup("", rows)]), plots]
-
-
-def _times(value: float, base: float | None) -> str:
-    return f"{value / base:,.2f}" if base else ""
-
-
-def _panel(what: str, values: Mapping[str, float]) -> Panel:
-    limits = min(values.values()), max(values.values())
-    return log_panel(what, what, what, values, limits, styles(values), (3.4, 0.75 + 0.2 * len(values)))

@@ -8,71 +8,192 @@ tested by flipping their signs, and p is corrected by Holm's method for the numb
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accuacl.base.errors import InputError, alternatives
+from accuacl.base.errors import InputError, alternatives, near
 from accuacl.base.randomness import numpy_generator
-from accuacl.experiments import Config
-from accuacl.experiments.report.baselines import Baseline, baselines_called, labels_of, named_baseline
+from accuacl.experiments import ALIASES, Config, learners
 from accuacl.experiments.report.document import Table, TableCell, TableColumn, TableGroup, TableRow
-from accuacl.experiments.report.groups import MAIN_METRICS, METRICS, SOURCE, Group, number, show
+from accuacl.experiments.report.groups import (
+    LEARNER_OPTIONS,
+    LEARNER_SETTINGS,
+    MAIN_METRICS,
+    METRICS,
+    SOURCE,
+    STRATEGY_SETTINGS,
+    Group,
+    number,
+    show,
+)
 
 FLIPS = 100_000  # random sign flips; up to 16 differences have no more than this, and all of them are tried
 LEVEL = 0.05
 BOUNDS = ("lower bound", "upper bound")
-USUAL = (("strategy", "uniform"), ("learner", "er"), ("memory_policy", "paper"))  # settings and usual baselines
+USUAL = {"strategy": "uniform", "learner": "er", "memory_policy": "paper"}  # settings and their usual baselines
+BY_NAME = ("strategy", "learner", "memory_policy", SOURCE)  # settings whose values `--baseline` may name alone
+Labels = tuple[str, ...]  # what runs are called in the settings of a baseline
 
 
-def find_baseline(given: str, groups: Sequence[Group], usual: str = "") -> Baseline | None:
-    """The baseline that was given, as `named_baseline` takes it; "": the usual one, or None if there is none.
+@dataclass(frozen=True)
+class Baseline:
+    """The runs that all others are compared with: those that have these labels in these settings."""
 
-    That is `usual`, in the same form, or else uniform or the first strategy, the first learner or memory policy: the
-    first of these that some runs can be compared with.
+    settings: tuple[str, ...]
+    labels: Labels
+
+    def of(self, group: Group) -> Labels:
+        """What the group is called in these settings."""
+        return labels_of(group, self.settings)
+
+    def ignored(self, group: Group) -> set[str]:
+        """The settings in which the group and its baseline may differ."""
+        ignored = set(self.settings)
+        if "strategy" in self.settings:
+            ignored |= {name for name in STRATEGY_SETTINGS if name != SOURCE}
+        if "learner" in self.settings:
+            entry = learners.REGISTRY.get(group["learner"])
+            ignored |= {*LEARNER_OPTIONS, *(entry.fixed if entry else ())}
+        return ignored | ({"lam_from"} if "lam" in self.settings else set())
+
+    def cell(self, group: Group) -> str:
+        """What the group has in common with its baseline, as a phrase."""
+        ignored = self.ignored(group)
+        words = [group.title_without(ignored)]
+        for name, options in (("learner", LEARNER_SETTINGS), ("strategy", STRATEGY_SETTINGS)):
+            words += [str(group[name])] if name not in ignored else []
+            words += group.changed(option for option in options if option not in ignored)
+        return ", ".join(words)
+
+    def row(self, labels: Labels) -> str:
+        """Labels as tables have them: memory policies are called so, because strategies have the same names.
+
+        >>> Baseline(("strategy", "memory_policy"), ("coverage", "paper")).row(("uniform", "coverage"))
+        'uniform / memory policy coverage'
+        """
+        kinds = ("memory policy " if setting == "memory_policy" else "" for setting in self.settings)
+        return " / ".join(f"{kind}{label}" for kind, label in zip(kinds, labels, strict=True))
+
+    def __str__(self) -> str:
+        if set(self.settings) <= set(BY_NAME):
+            return self.row(self.labels)
+        pairs = zip(self.settings, self.labels, strict=True)
+        return ", ".join(f"{setting.replace('_', ' ')} {label}" for setting, label in pairs)
+
+    def with_options(self, groups: Sequence[Group]) -> Baseline:
+        """The baseline with the options that all runs of its strategy or learner have.
+
+        `coverage` is `coverage, sample 5000` if no run has another label that begins so.
+        """
+        labels = []
+        for i, label in enumerate(self.labels):
+            known = {self.of(group)[i] for group in groups}
+            longer = [each for each in known if each.startswith(f"{label}, ")]
+            labels.append(longer[0] if label not in known and len(longer) == 1 else label)
+        return Baseline(self.settings, tuple(labels))
+
+
+def labels_of(group: Group, settings: Sequence[str]) -> Labels:
+    """The group's values of these settings; strategies and learners have their further options in their labels."""
+    apart = {SOURCE, "memory_policy", "sampling", *settings}
+    return tuple(
+        group.name_of(setting, apart) if setting in ("strategy", "learner") else show(group[setting])
+        for setting in settings
+    )
+
+
+def known_labels(settings: Sequence[str], groups: Sequence[Group]) -> list[Labels]:
+    """What the groups are called in these settings, each once."""
+    return list(dict.fromkeys(labels_of(group, settings) for group in groups))
+
+
+def find_baseline(given: str | Baseline, groups: Sequence[Group], usual: Baseline | None = None) -> Baseline | None:
+    """The baseline that was given; "": the usual one, or None if all runs have the same labels.
+
+    That is `usual`, or else uniform or the first strategy, the first learner or memory policy: the first of these that
+    some runs can be compared with.
     """
     if given:
         return named_baseline(given, groups)
-    found = [place for place in baselines_called(usual) if place.label in labels_of(place, groups)] if usual else []
-    for setting, first in USUAL:
-        labels = [label for label in labels_of(Baseline(setting, ""), groups) if label != "full"]
+    candidates = [usual.with_options(groups)] if usual else []
+    candidates = [candidate for candidate in candidates if candidate.labels in known_labels(candidate.settings, groups)]
+    for setting, usual_label in USUAL.items():
+        labels = [label for (label,) in known_labels((setting,), groups) if label != "full"]
         if len(labels) > 1:
-            found.append(Baseline(setting, first if first in labels else labels[0]))
-    return next((baseline for baseline in found if compare(groups, baseline)), found[0] if found else None)
+            candidates.append(Baseline((setting,), (usual_label if usual_label in labels else labels[0],)))
+    return next((baseline for baseline in candidates if compare(groups, baseline)), next(iter(candidates), None))
 
 
-def why_nothing(groups: Sequence[Group], baseline: Baseline | None) -> str:
+def named_baseline(given: str | Baseline, groups: Sequence[Group]) -> Baseline:
+    """The baseline that was given, or the one of a name, of setting=value, or of several of these with commas."""
+    candidates = [given] if isinstance(given, Baseline) else _meant(given.strip().rstrip(", "))
+    known = {baseline.settings: known_labels(baseline.settings, groups) for baseline in candidates}
+    candidates = [baseline.with_options(groups) for baseline in candidates]
+    found = [
+        baseline for baseline in candidates if any(baseline.labels) and baseline.labels in known[baseline.settings]
+    ]
+    compared = [baseline for baseline in found if len(known[baseline.settings]) > 1]
+    if len(compared) > 1:
+        kinds = " and ".join(f"a {baseline.settings[0].replace('_', ' ')}" for baseline in compared)
+        spellings = " or ".join(f"{baseline.settings[0]}={baseline.labels[0]}" for baseline in compared)
+        raise InputError(f"the baseline {str(given)!r} is {kinds} of these runs; give {spellings}.")
+    if found:
+        return (compared or found)[0]
+    texts = [
+        f"{' / '.join(settings).replace('_', ' ')} {', '.join(' / '.join(each) for each in labels)}"
+        for settings, labels in known.items()
+        if any(map(any, labels))
+    ]
+    raise InputError(f"no run has the baseline {str(given)!r}; the runs have {'; '.join(texts)}.")
+
+
+def _meant(given: str) -> list[Baseline]:
+    """What a name, or settings with their values, may mean."""
+    if "=" not in given:
+        return [Baseline((setting,), (given,)) for setting in BY_NAME]
+    settings, labels = [], []
+    for part in re.split(r",\s*(?=[\w -]*=)", given):  # options behind commas belong to a label
+        setting, _, label = part.partition("=")
+        settings.append(_setting(setting, given))
+        labels.append(label.strip())
+    return [Baseline(tuple(settings), tuple(labels))]
+
+
+def _setting(name: str, given: str) -> str:
+    name = name.strip().replace("-", "_")
+    if not name:
+        raise InputError(f"{given!r} names no setting; give its name before the sign, as in labels=100.")
+    name = ALIASES.get(name, name)
+    if name not in (*Config.model_fields, SOURCE):
+        meant = near(name, Config.model_fields)
+        raise InputError(f"there is no setting {name!r}; {f'did you mean {meant}?' if meant else 'give another.'}")
+    return name
+
+
+def why_nothing(groups: Sequence[Group]) -> str:
     """Why no runs are compared, as a sentence."""
-    bases = [group for group in groups if baseline and baseline.of(group) == baseline.label]
-    others = [group for group in groups if group not in bases]
-    if baseline and any(_match(group, base, baseline) for group in others for base in bases):
-        return f"Nothing is compared with {baseline}: no runs with all other settings in common have the same seed."
-    usual = [setting for setting, _ in USUAL]
-    differing = [name for name in Config.model_fields if name != "seed" and len({g[name] for g in groups}) > 1]
-    several = tuple(name for name in usual if name in differing)
-    hint = ""
-    for names in (*((name,) for name in differing), several):
-        other = Baseline(names[0], "", names[1:]) if names else None
-        if other and compare(groups, replace(other, label=other.of(groups[0]))):
-            words = ",".join(f"{name}={show(groups[0][name])}" for name in names)
-            hint = f"; --baseline {words} compares {'several settings at once' if names[1:] else 'another setting'}"
-            break
-    texts = alternatives([setting.replace("_", " ") for setting in usual])
-    return f"Nothing is compared: no two runs with the same seed differ in their {texts} alone{hint}."
+    differing = tuple(name for name in Config.model_fields if name != "seed" and len({g[name] for g in groups}) > 1)
+    text = "Nothing is compared: no two runs with the same seed differ only in strategy, learner or memory policy"
+    if compare(groups, Baseline(differing, labels_of(groups[0], differing))):
+        words = ",".join(f"{name}={show(groups[0][name])}" for name in differing)
+        text += f"; --baseline {words} compares everything that differs"
+    return f"{text}."
 
 
 @dataclass(eq=False)
 class Compared:
-    """A label's differences from the baseline, by metric and seed one of each cell, and how many labels cells have."""
+    """The differences of runs with these labels from the baseline: by metric and seed, one for each cell."""
 
-    label: str
+    labels: tuple[str, ...]
     differences: dict[str, dict[int, list[float]]] = field(default_factory=lambda: {m: {} for m in MAIN_METRICS})
-    cells: dict[str, str] = field(default_factory=dict)  # with their labels a task
+    cells: dict[str, str] = field(default_factory=dict)  # with the number of labels a task, as a phrase
 
-    def add(self, cell: str, labels: str, seed: int, differences: Mapping[str, float]) -> None:
-        self.cells[cell] = labels
+    def add(self, cell: str, labels_a_task: str, seed: int, differences: Mapping[str, float]) -> None:
+        self.cells[cell] = labels_a_task
         for metric, difference in differences.items():
             self.differences[metric].setdefault(seed, []).append(difference)
 
@@ -89,18 +210,9 @@ class Compared:
         return sum(map(len, self.differences[MAIN_METRICS[0]].values()))
 
     @property
-    def cannot_tell(self) -> str:
-        """That there are too few seeds, if no differences of as many could have a p below the level; or ""."""
-        return self.too_few if self.least_p > LEVEL else ""
-
-    @property
     def least_p(self) -> float:
         """The smallest p that as many seeds can give: every difference has the same sign."""
         return 2 / 2**self.seeds
-
-    @property
-    def too_few(self) -> str:
-        return f"{self.seeds} seed{'s' * (self.seeds > 1)} cannot tell"
 
 
 def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) -> dict[str, list[Compared]]:
@@ -109,25 +221,25 @@ def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) 
     Runs with the same accuracies are the same run and count once: without this, a setting that made no difference (a
     memory that was never full) would make one pair count twice.
     """
-    bases = [group for group in groups if baseline.of(group) == baseline.label]
-    comparisons: dict[str, dict[str, Compared]] = {}
-    known: set[tuple[str, ...]] = set()
+    bases = [group for group in groups if baseline.of(group) == baseline.labels]
+    comparisons: dict[str, dict[tuple[str, ...], Compared]] = {}
+    known: set[tuple[object, ...]] = set()
     for group, base in ((group, base) for group in groups for base in bases if _match(group, base, baseline)):
         if group in bases or ("strategy" in baseline.settings and group["strategy"] == "full"):
             continue
         common = min(group, base, key=lambda of_pair: len(baseline.ignored(of_pair)))
-        cell, label = baseline.cell(common), baseline.of(group)
+        cell, labels = baseline.cell(common), baseline.of(group)
         where = cell if by_cell else f"{group['scale']} scale"
         by_metric = {metric: (group.values(metric), base.values(metric)) for metric in MAIN_METRICS}
         for seed in sorted(set.intersection(*(set(values) for pair in by_metric.values() for values in pair))):
-            runs = (label, _identity(group, seed), _identity(base, seed))
+            runs = (labels, _identity(group, seed), _identity(base, seed))
             if all(runs) and runs in known:
                 continue
             known.add(runs)
             differences = {metric: ours[seed] - theirs[seed] for metric, (ours, theirs) in by_metric.items()}
-            compared = comparisons.setdefault(where, {}).setdefault(label, Compared(label))
+            compared = comparisons.setdefault(where, {}).setdefault(labels, Compared(labels))
             compared.add(cell, "" if "labels" in baseline.settings else common.labels, seed, differences)
-    return {where: list(by_label.values()) for where, by_label in comparisons.items()}
+    return {where: list(by_labels.values()) for where, by_labels in comparisons.items()}
 
 
 def _match(group: Group, base: Group, baseline: Baseline) -> bool:
@@ -149,20 +261,22 @@ def difference_tables(groups: Sequence[Group], baseline: Baseline) -> list[Table
     """
     whole = [group for group in groups if not group.changed(("tasks", "last_rounds"))]
     groups = whole if compare(whole, baseline) else groups
-    every, by_cell = (compare(groups, baseline, by_cell=cells) for cells in (False, True))
-    pooled = every
+    pooled, by_cell = compare(groups, baseline), compare(groups, baseline, by_cell=True)
+    if not by_cell:
+        return []
+    several = any(len(compared.cells) > 1 for rows in pooled.values() for compared in rows)
     if not {"learner", "memory"} & set(baseline.settings):
-        pooled = every | compare([group for group in groups if group.bound not in BOUNDS], baseline)
-    cells = {cell: labels for rows in every.values() for compared in rows for cell, labels in compared.cells.items()}
-    several = any(len(compared.cells) > 1 for rows in every.values() for compared in rows)
-    over = ", over all cells" if several else f": {next(iter(cells))}" if len(cells) == 1 else ""
-    labels = sorted({labels for labels in cells.values() if labels}, key=lambda text: (len(text), text))
-    note = f"The cells have {alternatives(labels)}. {NOTE}" if labels and len(cells) > 1 else NOTE
+        pooled |= compare([group for group in groups if group.bound not in BOUNDS], baseline)
+    labels = {labels for rows in by_cell.values() for compared in rows for labels in compared.cells.values() if labels}
+    over = ", over all cells" if several else f": {next(iter(by_cell))}" if len(by_cell) == 1 else ""
+    note = NOTE
+    if labels and len(by_cell) > 1:
+        note = f"The cells have {alternatives(sorted(labels, key=lambda text: (len(text), text)))}. {NOTE}"
     tables = [_table(f"Differences from {baseline}{over}", pooled, len(pooled) > 1, note, baseline)]
     if several and any(compared.seeds > 5 for rows in by_cell.values() for compared in rows):
         caption = f"Differences from {baseline}, in each cell"
         tables.append(_table(caption, by_cell, True, "Tested as above, in each cell.", baseline))
-    return tables if pooled else []
+    return tables
 
 
 def _table(caption: str, by_cell: dict[str, list[Compared]], titled: bool, note: str, baseline: Baseline) -> Table:
@@ -179,38 +293,41 @@ def _rows(group: Sequence[Compared], baseline: Baseline) -> list[TableRow]:
 
     With the correction, as many seeds may be too few that would be enough for a single comparison.
     """
-    able = [compared for compared in group if not compared.cannot_tell]
-    least = holm([compared.least_p for compared in able])
-    corrected = {metric: holm([sign_flip_test(c.by_seed(metric)) for c in able]) for metric in MAIN_METRICS}
+    able = [compared for compared in group if compared.least_p <= LEVEL]
+    least = dict(zip(able, holm([compared.least_p for compared in able]), strict=True))
+    ps = {
+        metric: dict(zip(able, holm([sign_flip_test(compared.by_seed(metric)) for compared in able]), strict=True))
+        for metric in MAIN_METRICS
+    }
     rows = []
     for compared in group:
         cells = []
         for metric in MAIN_METRICS:
             mean = float(np.mean(compared.by_seed(metric)))
             cells.append(TableCell(f"{round(mean, 2) + 0.0:+.2f}"))
-            if compared not in able:
-                cells.append(TableCell("", compared.cannot_tell))
-                continue
-            p, better = corrected[metric][able.index(compared)], (mean > 0) == METRICS[metric].larger
-            verdict = ("better" if better else "worse") if p < LEVEL else ""
-            if least[able.index(compared)] > LEVEL:
-                cells.append(TableCell(p_value(p), compared.too_few))
-                continue
-            cells.append(TableCell(p_value(p), verdict, "best" if verdict == "better" else ""))
+            p = ps[metric].get(compared)
+            shown = "" if p is None else p_value(p)
+            if p is None or least[compared] > LEVEL:
+                cells.append(TableCell(shown, f"{compared.seeds} seed{'s' * (compared.seeds > 1)} cannot tell"))
+            elif p >= LEVEL:
+                cells.append(TableCell(shown))
+            elif (mean > 0) == METRICS[metric].larger:
+                cells.append(TableCell(shown, "better", "best"))
+            else:
+                cells.append(TableCell(shown, "worse"))
         counts = (compared.pairs, len(compared.cells), compared.seeds)
-        rows.append(TableRow([baseline.row(compared.label)], [*cells, *(TableCell(str(count)) for count in counts)]))
+        rows.append(TableRow([baseline.row(compared.labels)], [*cells, *(TableCell(str(count)) for count in counts)]))
     return rows
 
 
 NOTE = (
     "Differences in points from the baseline, between runs with the same seed and all other settings in common; runs "
-    "with identical accuracies count once, and runs that stop early or go on longer are left out if there are others. "
-    "Lower and upper bounds are left out over all cells if there are others, unless learners or memories are compared. "
-    "Cells that share a seed are not independent: the mean is over seeds, each with its mean over cells, and so is the "
-    f"test. Two-sided p from a sign-flip test (all flips for up to {int(np.log2(FLIPS))} seeds, {FLIPS:,} random ones "
-    "for more), corrected by Holm's method for the number of runs that are compared. With n seeds p is at least "
-    f"2 / 2^n before the correction; where it cannot be below {LEVEL}, before or after it, the seeds cannot tell. "
-    f"Bold: better with p < {LEVEL}."
+    "with identical accuracies count once. Each seed counts once, with its mean over cells, because cells that share a "
+    "seed are not independent. p: two-sided, from a sign-flip test over seeds (all flips for up to "
+    f"{int(np.log2(FLIPS))} seeds, {FLIPS:,} random ones for more), corrected by Holm's method for the number of rows. "
+    f"Seeds cannot tell if even the smallest p that so many can give is not below {LEVEL}. Bold: better with p < "
+    f"{LEVEL}. Runs that stop early or go on longer are left out if there are others; so are lower and upper bounds "
+    "over all cells, unless learners or memories are compared."
 )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from accuacl.experiments.report.document import INK, Figure, LineStyle, Panel
 from accuacl.experiments.report.groups import (
     MAIN_METRICS,
     METRICS,
-    SETUP_SETTINGS,
     Group,
     MeanStd,
     after_tasks,
+    grouped,
     labels_spent,
     mean_std,
     number,
@@ -64,6 +64,9 @@ def styles(labels: Iterable[str]) -> dict[str, LineStyle]:
 
 
 Curve = list[tuple[float, MeanStd]]  # x, and the mean there
+MAIN_NAMES = {metric: METRICS[metric].name for metric in MAIN_METRICS}
+HIGHEST = {"found": 102}  # where the axis of a share in percent ends: a deviation above the mean may reach farther
+OPTIONS_BESIDE_LAM = ("variant", "keep", "oversample")  # of AccuACL; each combination has a curve of its own
 
 
 def tasks(groups: Sequence[Group]) -> Figure | None:
@@ -86,66 +89,81 @@ def rounds(groups: Sequence[Group]) -> Figure | None:
 
 def labels(groups: Sequence[Group]) -> list[Figure]:
     """Both metrics against the labels per task, where these vary; a figure for each setup, labels apart."""
-    setups: dict[tuple[Any, ...], dict[str, dict[str, list[Group]]]] = {}  # by setup, learner and strategy
-    for group in groups:
-        learners = setups.setdefault(tuple(group[name] for name in SETUP_SETTINGS if name != "labels"), {})
-        learners.setdefault(group.learner, {}).setdefault(group.strategy, []).append(group)
     figures = []
-    for learners in setups.values():
+    for setup in grouped(groups, lambda group: group.setup_without(("labels",))).values():
         varied = [
-            by_strategy
-            for by_strategy in learners.values()
-            if len({group["labels"] for same in by_strategy.values() for group in same}) > 1
+            group
+            for of_learner in grouped(setup, lambda group: group.learner).values()
+            if len({group["labels"] for group in of_learner}) > 1
+            for group in of_learner
         ]
         # Each curve passes through several groups; the first one represents it.
-        curves = {same[0]: same for by_strategy in varied for same in by_strategy.values()}
+        same = {alike[0]: alike for alike in grouped(varied, lambda group: (group.learner, group.strategy)).values()}
 
-        def curve(group: Group, metric: str, curves: dict[Group, list[Group]] = curves) -> Curve:
-            return _along(curves[group], "labels", metric)
+        def curve(group: Group, metric: str, same: Mapping[Group, Sequence[Group]] = same) -> Curve:
+            return _along(same[group], "labels", metric)
 
-        figures.append(_figure(list(curves), curve, "against labels per task", "labels per task", ["labels"]))
+        figures.append(_figure(list(same), curve, "against labels per task", "labels per task", ignored=("labels",)))
     return [figure for figure in figures if figure]
+
+
+def discovery(groups: Sequence[Group]) -> Figure | None:
+    """The share of classes with a label, and the labels of the rarest class, against the labels spent.
+
+    There is none where the stream is tidy and all classes are found at once.
+    """
+    asked = [group for group in groups if group["strategy"] != "full"]
+    known = [group for group in asked if all(row.get("found") for row in group.rows)]
+    shares = [share for group in known for row in group.rows for task in row["found"] for share in task]
+    if all(share == 100 for share in shares) and all(is_class_incremental(group.rows[0]) for group in known):
+        return None
+
+    def curve(group: Group, name: str) -> Curve:
+        spent = pointwise([labels_spent(row) for row in group.rows], 0)
+        means = pointwise([[value for task in row[name] for value in task] for row in group.rows], 0)
+        return [(x.mean, mean) for (_, x), (_, mean) in zip(spent, means, strict=False)]
+
+    ylabels = {"found": "classes found (%)", "rarest_labels": "labels of the rarest class"}
+    caption = (
+        "How soon classes are found: of those that have arrived, the share with at least one label, and the labels of "
+        "the class with the fewest examples"
+    )
+    return _figure(known, curve, "against labels spent", "labels", caption, ylabels)
 
 
 def lam(groups: Sequence[Group]) -> Figure | None:
     """Both metrics against AccuACL's weight of the past, in one setup; dashed: the default, its share of all data."""
     accuacl = [group for group in groups if group["strategy"] == "accuacl"]
+    by_options = grouped(accuacl, lambda group: (group.learner, *(group[name] for name in OPTIONS_BESIDE_LAM)))
     panels = []
-    kinds = dict.fromkeys((g.learner, g["variant"], g["keep"], g["oversample"], g["lam_from"]) for g in accuacl)
-    for kind in kinds:  # a curve for each combination of its other options
-        alike = [g for g in accuacl if (g.learner, g["variant"], g["keep"], g["oversample"]) == kind[:4]]
-        fixed = [g for g in alike if g["lam"] is not None and g["lam_from"] == kind[4]]
-        if len({group["lam"] for group in fixed}) < 2:
-            continue
-        default = next((g for g in alike if g["lam"] is None), None)
-        same_options = len({other[1:4] for other in kinds}) == 1
-        title = kind[0] if same_options else f"{kind[0]}, variant {kind[1]}"
-        for metric in MAIN_METRICS:
-            level = default.mean_std(metric) if default else None
-            panels.append(_lam_panel(title, metric, _along(fixed, "lam", metric), level))
+    for (learner, variant, *_), alike in by_options.items():
+        default = next((group for group in alike if group["lam"] is None), None)
+        several = len({options[1:] for options in by_options}) > 1
+        title = f"{learner}, variant {variant}" if several else learner
+        for fixed in grouped((g for g in alike if g["lam"] is not None), lambda group: group["lam_from"]).values():
+            if len({group["lam"] for group in fixed}) > 1:
+                panels += [_lam_panel(title, metric, fixed, default) for metric in MAIN_METRICS]
     caption = "Average accuracy and forgetting against the weight of the past (lambda)"
     if any(group["lam"] is None for group in accuacl):
         caption += "; dashed: the default, the past's share of all data"
     return Figure(f"{caption}: {accuacl[0].title}.", panels, columns=2) if panels else None
 
 
-def _lam_panel(learner: str, metric: str, curve: Curve, default: MeanStd | None) -> Panel:
+def _lam_panel(title: str, metric: str, groups: Sequence[Group], default: Group | None) -> Panel:
+    curve, level = _along(groups, "lam", metric), default.mean_std(metric) if default else None
+
     def draw(axes: Axes) -> None:
-        axes.errorbar(
-            [x for x, _ in curve],
-            [value.mean for _, value in curve],
-            [value.std or 0 for _, value in curve],
-            capsize=3,
-            **BY_STRATEGY["accuacl"].arguments(),
-        )
-        if default:
-            axes.axhline(default.mean, color=INK, linestyle="--", linewidth=1)
+        xs, means = [x for x, _ in curve], [value.mean for _, value in curve]
+        spread = [value.std or 0 for _, value in curve]
+        axes.errorbar(xs, means, spread, capsize=3, **BY_STRATEGY["accuacl"].arguments())
+        if level:
+            axes.axhline(level.mean, color=INK, linestyle="--", linewidth=1)
         axes.set_xlabel("lambda, weight of the past")
         axes.set_ylabel(METRICS[metric].name)
 
     points = ", ".join(f"{number(value.mean)} at {x:.3g}" for x, value in curve)
-    at_default = f"; {number(default.mean)} with the default" if default else ""
-    return Panel(learner, draw, f"{METRICS[metric].name} against lambda, {learner}: {points}{at_default}.")
+    at_default = f"; {number(level.mean)} with the default" if level else ""
+    return Panel(title, draw, f"{METRICS[metric].name} against lambda, {title}: {points}{at_default}.")
 
 
 def _figure(
@@ -153,27 +171,33 @@ def _figure(
     curve: Callable[[Group, str], Curve],
     what: str,
     xlabel: str,
-    varied: Sequence[str] = (),
+    caption: str = "",
+    ylabels: Mapping[str, str] = MAIN_NAMES,
+    ignored: Sequence[str] = (),
 ) -> Figure | None:
-    """A panel for each metric and learner; panels of the same metric share their y axis."""
+    """A panel for each metric and learner; panels of the same metric share their y axis.
+
+    ylabels: by metric. ignored: settings that the caption does not name.
+    """
     panels = []
     legend = styles(group.strategy for group in groups)
-    for metric in MAIN_METRICS:
+    for metric, ylabel in ylabels.items():
         curves = {group: points for group in groups if (points := curve(group, metric))}
         if not any(len(points) > 1 for points in curves.values()):
             continue
-        limits = y_limits(mean for points in curves.values() for _, mean in points)
-        for learner in dict.fromkeys(group.learner for group in curves):
-            lines = {group.strategy: points for group, points in curves.items() if group.learner == learner}
-            panels.append(line_panel(learner, METRICS[metric].name, what, xlabel, lines, legend, limits))
+        low, high = y_limits(mean for points in curves.values() for _, mean in points)
+        limits = low, min(high, HIGHEST.get(metric, high))
+        for learner, alike in grouped(curves, lambda group: group.learner).items():
+            lines = {group.strategy: curves[group] for group in alike}
+            panels.append(_panel(learner, ylabel, what, xlabel, lines, legend, limits))
     if not panels:
         return None
-    caption = f"Average accuracy and forgetting {what}: {groups[0].title_without(varied)}."
+    caption = f"{caption or f'Average accuracy and forgetting {what}'}: {groups[0].title_without(ignored)}."
     caption += " Bands: standard deviation over seeds." if any(len(group.rows) > 1 for group in groups) else ""
     return Figure(caption, panels, legend, columns=max(2, len({group.learner for group in groups})))
 
 
-def line_panel(
+def _panel(
     learner: str,
     ylabel: str,
     what: str,
@@ -222,40 +246,3 @@ def y_limits(values: Iterable[MeanStd]) -> tuple[float, float]:
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     margin = 0.05 * (high - low) or 1.0
     return low - margin, high + margin
-
-
-SHOWN = {"found": "classes found (%)", "rarest_labels": "labels of the rarest class"}
-ALL = 102  # where the axis of a share in percent ends: a deviation above the mean may reach farther
-
-
-def discovery(groups: Sequence[Group]) -> Figure | None:
-    """The share of classes with a label, and the labels of the rarest class.
-
-    There is none where the stream is tidy and all classes are found at once.
-    """
-    asked = [group for group in groups if group["strategy"] != "full"]
-    known = [group for group in asked if all(row.get("found") for row in group.rows)]
-    shares = [share for group in known for row in group.rows for task in row["found"] for share in task]
-    if all(share == 100 for share in shares) and all(is_class_incremental(group.rows[0]) for group in known):
-        return None
-    panels, legend = [], styles(group.strategy for group in known)
-    for name, ylabel in SHOWN.items():
-        curves = {group: _curve(group, name) for group in known}
-        low, high = y_limits(mean for points in curves.values() for _, mean in points)
-        limits = (low, min(high, ALL) if name == "found" else high)
-        for learner in dict.fromkeys(group.learner for group in known):
-            lines = {group.strategy: points for group, points in curves.items() if group.learner == learner}
-            panels.append(line_panel(learner, ylabel, "against labels spent", "labels", lines, legend, limits))
-    caption = (
-        "How soon classes are found: of those that have arrived, the share with at least one label, and the labels of "
-        f"the class with the fewest examples: {groups[0].title}."
-    )
-    caption += " Bands: standard deviation over seeds." if any(len(group.rows) > 1 for group in known) else ""
-    return Figure(caption, panels, legend, columns=max(2, len({group.learner for group in known})))
-
-
-def _curve(group: Group, name: str) -> Curve:
-    """After each round, at the number of labels spent by then, mean over the seeds."""
-    spent = [x.mean for _, x in pointwise([labels_spent(row) for row in group.rows], 0)]
-    means = pointwise([[value for task in row[name] for value in task] for row in group.rows], 0)
-    return [(x, mean) for x, (_, mean) in zip(spent, means, strict=False)]

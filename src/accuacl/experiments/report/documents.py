@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, counted
 from accuacl.experiments import (
     BUILT_IN,
     CLASS_METRICS,
@@ -23,7 +23,7 @@ from accuacl.experiments import (
     read_steps,
 )
 from accuacl.experiments.report import bars, curves, paper, run_figures
-from accuacl.experiments.report.comparison import difference_tables, find_baseline, why_nothing
+from accuacl.experiments.report.comparison import Baseline, difference_tables, find_baseline, why_nothing
 from accuacl.experiments.report.document import (
     Block,
     Code,
@@ -39,11 +39,10 @@ from accuacl.experiments.report.document import (
 )
 from accuacl.experiments.report.groups import (
     METRICS,
-    SETUP_SETTINGS,
-    SOURCE,
     Group,
     Row,
     defaults,
+    grouped,
     make_groups,
     number,
     show,
@@ -53,10 +52,8 @@ from accuacl.experiments.report.tables import comparison_tables, order_tables, s
 FEW = 3  # a setup with fewer strategies has no section of its own if it is in a table of varied settings
 SHOWN = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", *CLASS_METRICS, "calibration_error")
 SECONDS = {"cpu": "CPU time of all steps"}  # the others are called as they are
-CLASSES = 24  # classes that a table of confusions has: all of them, or those with the lowest recall
-WORST = 5  # classes that such a table has of each of several groups of runs
-TAKEN_FOR = "the classes that its test examples were most often taken for"
-TAKEN_COLUMNS = [TableColumn("recall (%)"), TableColumn("taken for", text=True)]
+MOST = 24  # classes in the confusion matrix and table of one run
+WORST = 5  # classes in the table for each of several groups of runs
 ALWAYS = ("benchmark", "learner", "strategy", "scale", "memory")  # settings that every command names
 
 
@@ -64,51 +61,45 @@ def many_runs(
     rows: Sequence[Row],
     title: str = "",
     command: str = "",
-    unfinished: int = 0,
     notices: Sequence[str] = (),
     source: str = "",
     query_times: Sequence[Row] = (),
-    baseline: str = "",
-    usual: str = "",
+    baseline: str | Baseline = "",
+    usual: Baseline | None = None,
 ) -> Document:
     """The report of these rows.
 
-    command: the one that made them all, if there is one. unfinished: how many runs are not there yet. notices:
-    sentences to begin with. source: a sentence on where the rows were read. query_times: what queries cost. baseline:
-    what all else is compared with, a name or setting=value; "": the usual one. usual: what that is, where the
-    paths say it.
+    command: the one that made them all, if there is one. notices: sentences to begin with. source: a sentence on where
+    the rows were read. query_times: what queries cost. baseline, usual: as `find_baseline` takes them.
     """
     if not rows:
-        return Document(title or bars.TITLE, [*bars.cost_blocks(query_times), Points([source])])
+        report = Document(title or bars.TITLE, data_notices([], notices))
+        report.blocks.extend([*bars.cost_blocks(query_times), Points([source])])
+        report.blocks.extend([Code("To reproduce all of it", [command])] if command else [])
+        return report
     groups = make_groups(rows)
     report = Document(title or f"Results: {', '.join(dict.fromkeys(str(group['benchmark']) for group in groups))}")
     add = report.blocks.append
-    add(Text(overview(rows)))
-    if unfinished:
-        is_left = "unfinished run is" if unfinished == 1 else "unfinished runs are"
-        add(Text(f"{unfinished} {is_left} left out.", notice=True))
+    seeds = sorted({row["seed"] for row in rows})
+    add(Text(f"{counted(len(rows), 'run')}, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}."))
     report.blocks.extend(data_notices(rows, notices))
-    first_source = f"{SOURCE}={rows[0][SOURCE]}" if rows[0].get(SOURCE) else ""
-    compared = find_baseline(baseline or first_source, groups, usual)
+    compared = find_baseline(baseline, groups, usual)
     differences = difference_tables(groups, compared) if compared else []
     if baseline and not differences:
-        raise InputError(f"no run has a pair with the baseline {baseline!r}, all other settings and the seed the same.")
+        raise InputError(
+            f"no run has a pair with the baseline {str(baseline)!r}, all other settings and the seed the same."
+        )
     if len(groups) > 1 and not differences:
-        add(Text(why_nothing(groups, compared)))
-    _section(report, "Summary", [*differences, *([gains] if (gains := paper.gain_table(groups)) else [])])
+        add(Text(why_nothing(groups)))
+    _section(report, "Summary", [*differences, paper.gain_table(groups)])
     for setup, bounds in _setups(groups):
-        figures = [curves.tasks(setup), curves.lam(setup), curves.rounds(setup), bars.picks(setup)]
-        figures.append(curves.discovery(setup))
-        tables = comparison_tables(setup, bounds)
-        _section(report, setup[0].title, [*tables, *(figure for figure in figures if figure), *_confusions(setup)])
+        figures = [draw(setup) for draw in (curves.tasks, curves.lam, curves.rounds, bars.picks, curves.discovery)]
+        _section(report, setup[0].title, [*comparison_tables(setup, bounds), *figures, *_confusions(setup)])
     _section(report, "Task orders", order_tables(groups))
     fixed_order = [group for group in groups if group["order"] != "tasks"]
     _section(report, "Varied settings", [*setting_tables(groups), *curves.labels(fixed_order)])
-    if cells := paper.cells_of_paper(groups):
-        _section(report, "Agreement with the paper", [paper.agreement_table(cells)])
     _section(report, bars.TITLE, bars.cost_blocks(query_times))
-    facts = [*([source] if source else []), *provenance(rows)]
-    _section(report, "Where these results come from", [Points(facts)])
+    _section(report, "Where these results come from", [provenance(rows, source)])
     if command:
         add(Code("To reproduce all runs", [command]))
     add(commands("To reproduce single runs" if command else "To reproduce all runs", groups))
@@ -118,13 +109,11 @@ def many_runs(
 def _setups(groups: Sequence[Group]) -> list[tuple[list[Group], list[Group]]]:
     """The groups of each setup that has a section of its own, and its bounds; permuted orders have another section."""
     varied = {group for alike, _ in varied_settings(groups) for group in alike}
-    setups: dict[object, list[Group]] = {}
-    for group in groups:
-        if group["order"] != "tasks":
-            setups.setdefault(group.setup, []).append(group)
+    groups = [group for group in groups if group["order"] != "tasks"]
+    of_all_memories = grouped(groups, lambda group: group.setup_without(("memory",)))
     sections = []
-    for setup in setups.values():
-        alike = [g for g in groups if g["order"] != "tasks" and _without_memory(g) == _without_memory(setup[0])]
+    for setup in grouped(groups, lambda group: group.setup).values():
+        alike = of_all_memories[setup[0].setup_without(("memory",))]
         if all(group.bound for group in setup) and not all(group.bound for group in alike):
             continue  # in the tables of the other memories
         if not set(setup) <= varied or len({group.strategy for group in setup}) >= FEW:
@@ -132,13 +121,10 @@ def _setups(groups: Sequence[Group]) -> list[tuple[list[Group], list[Group]]]:
     return sections
 
 
-def _without_memory(group: Group) -> list[object]:
-    return [group[name] for name in SETUP_SETTINGS if name != "memory"]
-
-
-def _section(report: Document, title: str, blocks: Sequence[Block]) -> None:
-    if blocks:
-        report.blocks.extend([Heading(title), *blocks])
+def _section(report: Document, title: str, blocks: Sequence[Block | None]) -> None:
+    """Add the blocks that there are, under a heading."""
+    if present := [block for block in blocks if block]:
+        report.blocks.extend([Heading(title), *present])
 
 
 def one_run(run: Path, row: Row, title: str = "", data_dir: Path | None = None, source: str = "") -> Document:
@@ -148,39 +134,33 @@ def one_run(run: Path, row: Row, title: str = "", data_dir: Path | None = None, 
     stream = f", {words}" if (words := describe_stream(row)) else ""
     size = f"memory {group['memory']}, {group.labels}"
     report = Document(title or f"{what}, {size}{stream}, seed {group['seed']}")
-    add = report.blocks.append
+    result, regular, matrix = read_result(run), is_class_incremental(row), row.get("accuracy_matrix")
     report.blocks.extend(data_notices([row]))
-    result, regular = read_result(run), is_class_incremental(row)
-    add(Heading("Result"))
-    add(Points([_metric(group, metric) for metric in SHOWN if row.get(metric) is not None]))
-    if paper.value(("main",), group, "average_accuracy") and paper.protocol(group):
-        add(Text(paper.protocol(group)))
-    if row.get("accuracy_matrix"):
-        report.blocks.extend([run_figures.heat_map(row["accuracy_matrix"]), *run_figures.curves(row)])
-    if not regular and "stream" in result:
+    metrics = Points([_metric(group, metric) for metric in SHOWN if row.get(metric) is not None])
+    protocol = paper.protocol(group) if paper.value(("main",), group, "average_accuracy") else ""
+    accuracies = [run_figures.heat_map(matrix), *run_figures.curves(row)] if matrix else []
+    _section(report, "Result", [metrics, Text(protocol) if protocol else None, *accuracies])
+    if not regular:
         _section(report, "The stream", [run_figures.stream_map(result["stream"]["pools"], _class_names(run, result))])
+    by_class: list[Block | None] = []
     if result["recall"]:
-        add(Heading("Classes"))
-        add(run_figures.recall(result["recall"], len(row.get("accuracy_matrix") or [0]) if regular else 1))
-        if result.get("confusion"):
-            report.blocks.extend(_confusion(result["confusion"], result["recall"]))
+        by_class.append(run_figures.recall(result["recall"], len(matrix or [0]) if regular else 1))
+        by_class += _confusion_blocks({"": result.get("confusion") or {}}, list(result["recall"]), MOST)
     if result.get("recall_by_task"):
-        add(run_figures.recall_by_task(result["recall_by_task"]))
-    if result.get("forgetting_by_class") and not regular:
-        add(run_figures.forgetting(result["forgetting_by_class"]))
-    report.blocks.extend(_class_findings(result))
-    found = curves.discovery([group])
-    report.blocks.extend([found] if found else [])
+        by_class.append(run_figures.recall_by_task(result["recall_by_task"]))
+    if result["forgetting_by_class"] and not regular:
+        by_class.append(run_figures.forgetting(result["forgetting_by_class"]))
+    _section(report, "Classes", [*by_class, _class_findings(result), curves.discovery([group])])
     if row.get("picked"):
         _section(report, "What was picked", [run_figures.picks(row["picked"])])
     pictures, problem = run_figures.contact_sheets(run, data_dir)
     report.blocks.extend([Heading("Picked images", 3), *pictures] if pictures else [])
     if problem:
-        add(Text(f"No picked images are shown: {problem}"))
+        report.blocks.append(Text(f"No picked images are shown: {problem}"))
     _section(report, "Time", [_seconds(row)])
     _section(report, "Settings", [_settings(row)])
-    _section(report, "Where these results come from", [Points([*([source] if source else []), *provenance([row])])])
-    add(commands("To reproduce this run", [group]))
+    _section(report, "Where these results come from", [provenance([row], source)])
+    report.blocks.append(commands("To reproduce this run", [group]))
     return report
 
 
@@ -196,29 +176,22 @@ def _class_names(run: Path, result: dict[str, Any]) -> list[str]:
     return [str(data["classes"][c]) for c in result["stream"]["order"]]
 
 
-def _class_findings(result: dict[str, Any]) -> list[Points]:
-    """What was forgotten most, and how many labels the rarest class got; tables of older results lack it."""
-    if "forgetting_by_class" not in result:
-        return []
+def _class_findings(result: dict[str, Any]) -> Points:
+    """What was forgotten most, and how many labels the rarest class got."""
     fallen = sorted(result["forgetting_by_class"].items(), key=lambda item: -item[1])[:5]
     most = ", ".join(f"{name} ({fall:.0f})" for name, fall in fallen)
     points = [f"Forgotten most, in points: {most}."] if fallen else []
     labels, found = result["rarest_labels"][-1][-1], result["found"][-1][-1]
     points.append(f"Classes with at least one label at the end: {found:.0f} %.")
     points.append(f"Labels of the rarest class, {result['rarest_class']}: {labels}.")
-    return [Points(points)]
+    return Points(points)
 
 
-def _confusion(confusion: Mapping[str, Mapping[str, int]], recall: Mapping[str, float]) -> list[Block]:
-    """The confusion matrix of few classes, and by which others the worst classes are swallowed."""
-    figures: list[Block] = [run_figures.confusion(confusion, list(recall))] if len(recall) <= CLASSES else []
-    few = f" of the {CLASSES} classes with the lowest recall" if len(recall) > CLASSES else " of each class"
-    rows = [TableGroup("", _swallowed(confusion, recall)[:CLASSES])]
-    return [*figures, Table(f"Recall at the end{few}, and {TAKEN_FOR}", ["class"], TAKEN_COLUMNS, rows)]
+Counts = Mapping[str, Mapping[str, int]]  # test examples by class and predicted class
 
 
 def _confusions(groups: Sequence[Group]) -> list[Block]:
-    """The same for each group of runs whose directories were read, over all its seeds."""
+    """The confusions of each group of runs whose directories were read, over all its seeds."""
     by_group: dict[str, dict[str, Counter[str]]] = {}
     for group in groups:
         for confusion in (row["confusion"] for row in group.rows if row.get("confusion")):
@@ -226,30 +199,32 @@ def _confusions(groups: Sequence[Group]) -> list[Block]:
             for name, predicted in confusion.items():
                 counts.setdefault(name, Counter()).update(predicted)
     classes = list(dict.fromkeys(name for counts in by_group.values() for name in counts))
-    if not classes:
+    return _confusion_blocks(by_group, classes, WORST, "Over all seeds whose directories were read.")
+
+
+def _confusion_blocks(by_name: Mapping[str, Counts], classes: Sequence[str], most: int, note: str = "") -> list[Block]:
+    """The confusion matrices of few classes, and what the classes with the lowest recall were taken for."""
+    if not any(by_name.values()):
         return []
-    tables = []
-    for name, counts in by_group.items():
-        recall = {true: 100 * of_class[true] / max(1, of_class.total()) for true, of_class in counts.items()}
-        tables.append(TableGroup(name, _swallowed(counts, recall)[:WORST]))
-    caption = f"The {min(WORST, len(classes))} classes with the lowest recall at the end, and {TAKEN_FOR}"
-    figures = [run_figures.confusions(by_group, classes)] if len(classes) <= CLASSES else []
-    note = "Over all seeds whose directories were read."
-    return [*figures, Table(caption, ["class"], TAKEN_COLUMNS, tables, note, grouped_by="runs")]
+    tables = [TableGroup(name, _taken_for(counts, classes)[:most]) for name, counts in by_name.items()]
+    which = f"The {most} classes with the lowest recall" if most < len(classes) else "Recall of each class"
+    caption = f"{which} at the end, and the classes that its test examples were most often taken for"
+    columns = [TableColumn("recall (%)"), TableColumn("taken for", text=True)]
+    figures = [run_figures.confusions(by_name, classes)] if len(classes) <= MOST else []
+    return [*figures, Table(caption, ["class"], columns, tables, note, grouped_by="runs")]
 
 
-def _swallowed(confusion: Mapping[str, Mapping[str, int]], recall: Mapping[str, float]) -> list[TableRow]:
+def _taken_for(confusion: Counts, classes: Sequence[str]) -> list[TableRow]:
     """A row for each class, the lowest recall first."""
     rows = []
-    for name in sorted(recall, key=lambda name: recall[name]):
+    for name in classes:
         counts = confusion.get(name, {})
-        wrong = sorted(
-            ((count, other) for other, count in counts.items() if other != name), key=lambda w: (-w[0], w[1])
-        )
         total = max(1, sum(counts.values()))
-        swallowed = ", ".join(f"{other} ({100 * count / total:.0f} %)" for count, other in wrong[:3])
-        rows.append(TableRow([name], [TableCell(number(recall[name])), TableCell(swallowed or "-")]))
-    return rows
+        wrong = sorted((-count, other) for other, count in counts.items() if other != name)
+        others = ", ".join(f"{other} ({-100 * count / total:.0f} %)" for count, other in wrong[:3])
+        rows.append((100 * counts.get(name, 0) / total, name, others or "-"))
+    rows.sort(key=lambda row: row[0])
+    return [TableRow([name], [TableCell(number(recall)), TableCell(others)]) for recall, name, others in rows]
 
 
 def _seconds(row: Row) -> Table:
@@ -297,46 +272,27 @@ def command(group: Group) -> str:
     return f"for seed in {' '.join(seeds)}; do {shlex.join(words)} --seed $seed --out {out}$seed; done"
 
 
-def overview(rows: Sequence[Row]) -> str:
-    """How many runs, which seeds and which versions, in one line."""
-    versions = ", ".join(dict.fromkeys(str(row.get("version") or "unknown") for row in rows))
-    seeds = _seeds(rows)
-    return f"{_runs(len(rows))}, seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}, accuacl {versions}."
-
-
-def provenance(rows: Sequence[Row]) -> list[str]:
-    """Runs, hours, versions and machines, as sentences."""
+def provenance(rows: Sequence[Row], source: str = "") -> Points:
+    """Where the rows were read, hours, versions and machines."""
     recorded = [row["seconds_cpu"] for row in rows if row.get("seconds_cpu")]
     total = sum(recorded)
     hours = f"{total / 3600:,.2f} CPU hours" if total > 360 else f"{total:,.0f} CPU seconds"
     if len(recorded) < len(rows):
-        hours = f"{hours} in the {_runs(len(recorded))} that recorded it" if recorded else "CPU time not recorded"
-    facts = [
-        f"{_runs(len(rows))}, {hours}.",
-        f"Versions of accuacl: {_counted(rows, 'version')}.",
-        f"Machines: {_counted(rows, 'machine')}.",
-    ]
-    finished = sorted(str(row["finished"]) for row in rows if row.get("finished"))
-    if finished:
+        hours = (
+            f"{hours} in the {counted(len(recorded), 'run')} that recorded it" if recorded else "CPU time not recorded"
+        )
+    facts = [*([source] if source else []), f"{counted(len(rows), 'run')}, {hours}."]
+    for what, name in (("Versions of accuacl", "version"), ("Machines", "machine")):
+        counts = Counter(str(row.get(name) or "not recorded") for row in rows)
+        texts = [f"{text} ({counted(n, 'run')})" if len(counts) > 1 else text for text, n in counts.most_common()]
+        facts.append(f"{what}: {'; '.join(texts)}.")
+    if finished := sorted(str(row["finished"]) for row in rows if row.get("finished")):
         several = finished[0] != finished[-1]
         facts.append(f"Finished between {finished[0]} and {finished[-1]}." if several else f"Finished {finished[0]}.")
-    return facts
+    return Points(facts)
 
 
-def data_notices(rows: Sequence[Row], others: Sequence[str] = ()) -> list[Text]:
+def data_notices(rows: Sequence[Row], others: Sequence[str] = ()) -> list[Block]:
     """What must be known before anything else: the others, and the notes of the rows, each once."""
     texts = dict.fromkeys([*others, *(str(row.get("note") or "").strip() for row in rows)])
     return [Text(text if text.endswith(".") else f"{text}.", notice=True) for text in texts if text]
-
-
-def _seeds(rows: Sequence[Row]) -> list[str]:
-    return [str(seed) for seed in sorted({row["seed"] for row in rows})]
-
-
-def _counted(rows: Sequence[Row], name: str) -> str:
-    counts = Counter(str(row.get(name) or "not recorded") for row in rows)
-    return "; ".join(f"{value} ({_runs(n)})" if len(counts) > 1 else value for value, n in counts.most_common())
-
-
-def _runs(n: int) -> str:
-    return f"{n} run{'' if n == 1 else 's'}"

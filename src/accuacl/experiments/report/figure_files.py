@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -36,26 +35,23 @@ def write(report: Document, folder: Path, type: str) -> Document:
     """Write all figures and pictures into `folder`; returns the report with the file of each filled in."""
     if type not in TYPES:
         raise InputError(f"figure type is {type!r}; give one of {', '.join(TYPES)}.")
-    with making(folder):
-        return Document(report.title, _written(report.blocks, folder, type))
-
-
-def _written(given: Sequence[Block], folder: Path, type: str) -> list[Block]:
-    blocks = list(given)
+    blocks: list[Block] = []
     names: set[str] = set()
     section = ""
-    for i, block in enumerate(blocks):
-        if isinstance(block, Heading):
-            section = block.text
-        elif isinstance(block, Figure):
-            path = folder / f"{_name(section, block.caption, names)}.{type}"
-            write_bytes(path, draw(block, type))
-            blocks[i] = replace(block, file=path)
-        elif isinstance(block, Picture):
-            path = folder / f"{_name(section, block.title, names)}.png"
-            write_bytes(path, block.png)
-            blocks[i] = replace(block, file=path)
-    return blocks
+    with making(folder):
+        for block in report.blocks:
+            if isinstance(block, Heading):
+                section = block.text
+            elif isinstance(block, Figure):
+                path = folder / f"{_name(section, block.caption, names)}.{type}"
+                write_bytes(path, draw(block, type))
+                block = replace(block, file=path)
+            elif isinstance(block, Picture):
+                path = folder / f"{_name(section, block.title, names)}.png"
+                write_bytes(path, block.png)
+                block = replace(block, file=path)
+            blocks.append(block)
+    return Document(report.title, blocks)
 
 
 def draw(figure: Figure, type: str) -> bytes:
@@ -105,12 +101,11 @@ def _on_white(plot: Any) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.spines import Spine
 
-    for line in plot.findobj(Line2D):
-        if to_hex(line.get_color()) == FAINT:
-            line.set_color(LIGHT_GREY)
-    for spine in plot.findobj(Spine):
-        if to_hex(spine.get_edgecolor()) == FAINT:
-            spine.set_color(LIGHT_GREY)
+    colors = [(line, line.get_color()) for line in plot.findobj(Line2D)]
+    colors += [(spine, spine.get_edgecolor()) for spine in plot.findobj(Spine)]
+    for drawn, color in colors:
+        if to_hex(color) == FAINT:
+            drawn.set_color(LIGHT_GREY)
 
 
 def _name(section: str, caption: str, taken: set[str]) -> str:
@@ -120,10 +115,7 @@ def _name(section: str, caption: str, taken: set[str]) -> str:
     'split-cifar10-memory-100-cpu-scale-forgetting-after-each-task'
     """
     parts = section[:80], re.split("[:;,.(]", caption)[0][:80]
-    name = base = re.sub("[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-") or "figure"
-    for i in count(2):
-        if name not in taken:
-            break
-        name = f"{base}-{i}"
+    base = re.sub("[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-") or "figure"
+    name = next(name for name in (base, *(f"{base}-{i}" for i in range(2, len(taken) + 3))) if name not in taken)
     taken.add(name)
     return name

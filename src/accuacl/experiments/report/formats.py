@@ -11,7 +11,7 @@ import io
 import os
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,9 @@ def latex_text(plain: str) -> str:
     >>> latex_text("a_b & 5 % ^")
     'a\\\\_b \\\\& 5 \\\\% \\\\textasciicircum{}'
     """
-    return "".join(SPECIAL.get(c) or (c if c in KNOWN else _other(c)) for c in _one_line(plain))
+    return "".join(
+        SPECIAL.get(c) or (c if c in KNOWN else rf"\anychar{{{c}}}{{{ord(c):04X}}}") for c in _one_line(plain)
+    )
 
 
 def markdown_text(plain: str) -> str:
@@ -129,12 +131,7 @@ def markdown_text(plain: str) -> str:
     >>> markdown_text("a_b|<i>")
     'a\\\\_b\\\\|&lt;i&gt;'
     """
-    one_line = " ".join(plain.split())
-    return re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", html.escape(one_line, quote=False))
-
-
-def _other(character: str) -> str:
-    return rf"\anychar{{{character}}}{{{ord(character):04X}}}"
+    return re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", html.escape(_one_line(plain), quote=False))
 
 
 def _one_line(plain: str) -> str:
@@ -143,48 +140,40 @@ def _one_line(plain: str) -> str:
 
 def _latex_table(table: Table) -> str:
     """A table that floats; one that is long, or has sentences in a column, is broken at the ends of pages instead."""
-    cells = [cell for group in table.groups for row in group.rows for cell in row.cells]
-    prose = any(len(cell.text) > LONG for cell in cells)
+    prose = any(len(cell.text) > LONG for group in table.groups for row in group.rows for cell in row.cells)
     words = r"p{0.6\linewidth}" if prose else "l"
     kinds = "l" * len(table.heads) + "".join(words if column.text else "r" for column in table.columns)
-    caption, head, body = latex_text(table.caption), "\n".join(_latex_head(table)), "\n".join(_latex_body(table))
-    note = rf"\smallskip\footnotesize {latex_text(table.note)}" if table.note else ""
+    caption = rf"\caption{{{latex_text(table.caption)}}}"
+    note = [rf"\smallskip\footnotesize {latex_text(table.note)}"] if table.note else []
+    head, body = _latex_head(table), [*_latex_body(table), r"\bottomrule"]
     if prose or sum(len(group.rows) for group in table.groups) > LONG:
-        begin = rf"\begin{{longtable}}{{{kinds}}}" + "\n" + rf"\caption{{{caption}}}\\"
-        lines = [r"{\small", begin, head, r"\endhead", body, r"\end{longtable}", note, "}"]
-    else:
-        begin = "\n".join([r"\begin{table}", r"\centering\small", rf"\caption{{{caption}}}"])
-        note = f"\n{note}" if note else ""
-        lines = [begin, FITTING, rf"\begin{{tabular}}{{{kinds}}}", head, body, r"\end{tabular}}", note, r"\end{table}"]
-    return "\n".join(line for line in lines if line)
+        begin = [r"{\small", rf"\begin{{longtable}}{{{kinds}}}", rf"{caption}\\"]
+        return "\n".join([*begin, *head, r"\endhead", *body, r"\end{longtable}", *note, "}"])
+    begin = [r"\begin{table}", r"\centering\small", caption, FITTING, rf"\begin{{tabular}}{{{kinds}}}"]
+    gap = [""] if note else []
+    return "\n".join([*begin, *head, *body, r"\end{tabular}}", *gap, *note, r"\end{table}"])
 
 
 def _latex_head(table: Table) -> list[str]:
-    heads, lines = len(table.heads), [r"\toprule"]
+    lines = [r"\toprule"]
     if any(column.shared for column in table.columns):
-        spans, rules, at = [], [], heads + 1
+        spans, rules, at = [""] * len(table.heads), "", len(table.heads) + 1
         for shared, columns in table.headers():
             spans.append(rf"\multicolumn{{{len(columns)}}}{{c}}{{{latex_text(shared)}}}")
-            rules += [rf"\cmidrule(lr){{{at}-{at + len(columns) - 1}}}"] if shared else []
+            rules += rf"\cmidrule(lr){{{at}-{at + len(columns) - 1}}}" if shared else ""
             at += len(columns)
-        lines += [_latex_row([""] * heads + spans), "".join(rules)]
-    return [
-        *lines,
-        _latex_row([latex_text(name) for name in [*table.heads, *(column.name for column in table.columns)]]),
-    ]
+        lines += [_latex_row(spans), rules]
+    return [*lines, _latex_row([latex_text(name) for name in [*table.heads, *(c.name for c in table.columns)]])]
 
 
-def _latex_body(table: Table) -> list[str]:
-    width, lines = len(table.heads) + len(table.columns), []
+def _latex_body(table: Table) -> Iterator[str]:
+    width = len(table.heads) + len(table.columns)
     for group in table.groups:
-        lines.append(r"\midrule")
+        yield r"\midrule"
         if group.title:
-            lines.append(_latex_row([rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex_text(group.title)}}}}}"]))
+            yield _latex_row([rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex_text(group.title)}}}}}"])
         for row in group.rows:
-            lines.append(
-                _latex_row([latex_text(head) for head in row.heads] + [_latex_cell(cell) for cell in row.cells])
-            )
-    return [*lines, r"\bottomrule"]
+            yield _latex_row([*map(latex_text, row.heads), *map(_latex_cell, row.cells)])
 
 
 def _latex_figure(caption: str, path: str, width: str) -> str:
@@ -207,15 +196,12 @@ def _markdown_table(table: Table) -> str:
     titled = any(group.title for group in table.groups)
     heads = [table.grouped_by] * titled + list(table.heads)
     names = [*heads, *(f"{column.shared} {column.name}".strip() for column in table.columns)]
-    lines = [f"**{markdown_text(table.caption)}**", ""]
-    lines.append(_markdown_row([markdown_text(name) for name in names]))
+    lines = [f"**{markdown_text(table.caption)}**", "", _markdown_row(map(markdown_text, names))]
     lines.append(_markdown_row(["---"] * len(heads) + ["---:"] * len(table.columns)))
     for group in table.groups:
         for row in group.rows:
             start = [group.title] * titled + list(row.heads)
-            lines.append(
-                _markdown_row([*(markdown_text(head) for head in start), *(_markdown_cell(cell) for cell in row.cells)])
-            )
+            lines.append(_markdown_row([*map(markdown_text, start), *map(_markdown_cell, row.cells)]))
     return "\n".join(lines) + (f"\n\n{markdown_text(table.note)}" if table.note else "")
 
 
@@ -223,7 +209,7 @@ def _markdown_image(alt: str, caption: str, path: str) -> str:
     return f"![{markdown_text(alt)}]({quote(path)})\n\n*{markdown_text(caption)}*"
 
 
-def _markdown_row(cells: list[str]) -> str:
+def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 

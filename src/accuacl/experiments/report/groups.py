@@ -5,18 +5,18 @@ A group's *setup* is what the learners and strategies that are compared have in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from accuacl.experiments import BUILT_IN, DEFAULTS, OPTION_SETTINGS, OPTIONS, OWN, Config, learners, metrics
 
+Item = TypeVar("Item")
+Key = TypeVar("Key")
 Row = dict[str, Any]  # a finished run: its settings, metrics, seconds and origin
-Setup = tuple[Any, ...]  # the values of SETUP_SETTINGS
-Cell = tuple[Setup, str]  # a setup and a learner: all that strategies have in common when they are compared
 
 BASELINES = ("uniform", "entropy", "least-confidence", "kcenter", "badge", "bait")  # the paper's, in its order
 STRATEGIES = (*BASELINES, "accuacl")
@@ -48,22 +48,25 @@ class Group:
         return self.rows[0].get(setting, "" if setting == SOURCE else None)
 
     @cached_property
-    def setup(self) -> Setup:
-        return tuple(self[name] for name in SETUP_SETTINGS)
+    def setup(self) -> tuple[Any, ...]:
+        return self.setup_without(())
 
-    @property
-    def cell(self) -> Cell:
-        return self.setup, self.learner
+    def setup_without(self, ignored: Collection[str]) -> tuple[Any, ...]:
+        return tuple(self[name] for name in SETUP_SETTINGS if name not in ignored)
 
     @cached_property
     def strategy(self) -> str:
-        """The strategy's name and those of its options that are not the defaults: `accuacl, lam 0.5 from task 4`."""
-        changed = self.changed(STRATEGY_SETTINGS)
-        return ", ".join([str(self["strategy"]), *changed]).replace(", lam from ", " from task ")
+        return self.name_of("strategy")
 
     @cached_property
     def learner(self) -> str:
-        return ", ".join([str(self["learner"]), *self.changed(LEARNER_SETTINGS)])
+        return self.name_of("learner")
+
+    def name_of(self, setting: str, without: Collection[str] = ()) -> str:
+        """The strategy or learner and those of its options that are not the defaults: `accuacl, lam 0.5`."""
+        options = STRATEGY_SETTINGS if setting == "strategy" else LEARNER_SETTINGS
+        changed = self.changed(name for name in options if name not in without)
+        return ", ".join([str(self[setting]), *changed]).replace(", lam from ", " from task ")
 
     @cached_property
     def bound(self) -> str:
@@ -89,10 +92,9 @@ class Group:
 
     @cached_property
     def title(self) -> str:
-        """The setup as a phrase."""
         return self.title_without(())
 
-    def title_without(self, ignored: Sequence[str]) -> str:
+    def title_without(self, ignored: Collection[str]) -> str:
         """The setup as a phrase: benchmark, memory, labels, scale and all that is not the default, unless ignored."""
         shown = {"benchmark": str(self["benchmark"]), "memory": f"memory {self['memory']}"}
         shown["labels"] = self.labels
@@ -118,11 +120,22 @@ class Group:
 def make_groups(rows: Iterable[Row]) -> list[Group]:
     """The rows grouped by all settings but the seed, in the paper's order of benchmarks, learners and strategies."""
     names = [name for name in (*Config.model_fields, SOURCE) if name != "seed"]
-    by_settings: dict[tuple[Any, ...], list[Row]] = {}
-    for row in ({OPTIONS: "", SOURCE: ""} | row for row in rows):
-        by_settings.setdefault(tuple(row[name] for name in names), []).append(row)
+    whole = ({OPTIONS: "", SOURCE: ""} | row for row in rows)
+    by_settings = grouped(whole, lambda row: tuple(row[name] for name in names))
     groups = [Group(tuple(sorted(same, key=lambda row: int(row["seed"])))) for same in by_settings.values()]
     return sorted(groups, key=_paper_order)
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """The items by their key, in their order.
+
+    >>> grouped([1, 2, 3], lambda number: number % 2)
+    {1: [1, 3], 0: [2]}
+    """
+    by_key: dict[Key, list[Item]] = {}
+    for item in items:
+        by_key.setdefault(key(item), []).append(item)
+    return by_key
 
 
 def has_default_settings(group: Group, ignored: Sequence[str] = ()) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -16,14 +15,11 @@ from accuacl.experiments.report.groups import (
     METRICS,
     NEUTRAL_SETTINGS,
     SETUP_SETTINGS,
-    Cell,
     Group,
     MeanStd,
     defaults,
     describe,
     has_default_settings,
-    number,
-    ranks,
     show,
 )
 
@@ -40,8 +36,8 @@ def figures() -> dict[Key, dict[str, MeanStd]]:
     text = resources.files("accuacl.experiments.report").joinpath("paper.csv").read_text(encoding="utf-8")
     for line in csv.DictReader(text.splitlines()):
         if line["mean"]:
-            where = line["table"], line["benchmark"], int(line["memory"])
-            key = (*where, line["learner"], line["strategy"], line["metric"])
+            names = line["learner"], line["strategy"], line["metric"]
+            key = (line["table"], line["benchmark"], int(line["memory"]), *names)
             std = float(line["std"]) if line["std"] else None
             values.setdefault(key, {})[line["note"]] = MeanStd(float(line["mean"]), std, SEEDS)
     return values
@@ -113,89 +109,6 @@ def _key(table: str, group: Group, metric: str) -> Key:
     return table, group["benchmark"], group["memory"], group.learner, group.strategy, metric
 
 
-def cells_of_paper(groups: Sequence[Group]) -> list[list[Group]]:
-    """The groups of each cell in which the paper has values for at least two of our strategies."""
-    cells: dict[Cell, list[Group]] = {}
-    for group in groups:
-        if group["strategy"] != "full" and value(("main",), group, "average_accuracy"):
-            cells.setdefault(group.cell, []).append(group)
-    return [strategies for strategies in cells.values() if len(strategies) > 1]
-
-
-class Ordering:
-    """The strategies of one cell by one metric, ours and the paper's; best: those with the best mean, ties included."""
-
-    def __init__(self, groups: Sequence[Group], metric: str) -> None:
-        self.ours = [group.mean_std(metric) for group in groups]
-        self.papers = [value(("main",), group, metric) for group in groups]
-        self.best = _best(groups, self.ours, metric)
-        self.papers_best = _best(groups, self.papers, metric)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether a strategy that is best here is best in the paper too."""
-        return bool(set(self.best) & set(self.papers_best))
-
-    @property
-    def tau(self) -> float | None:
-        """Kendall's tau; None for fewer than three strategies."""
-        both = [(a.mean, b.mean) for a, b in zip(self.ours, self.papers, strict=True) if a and b]
-        return kendall([a for a, _ in both], [b for _, b in both]) if len(both) > 2 else None
-
-
-def _best(groups: Sequence[Group], values: Sequence[MeanStd | None], metric: str) -> list[str]:
-    ranked = zip(groups, ranks(values, METRICS[metric]), strict=True)
-    return [group.strategy for group, rank in ranked if rank == "best"]
-
-
-def kendall(x: Sequence[float], y: Sequence[float]) -> float | None:
-    """Kendall's rank correlation (tau-b): 1 the same order, -1 the opposite; None where one of them has no order.
-
-    >>> kendall([1, 2, 3], [3, 2, 1])
-    -1.0
-    """
-    from scipy.stats import kendalltau
-
-    tau = float(kendalltau(x, y).statistic)
-    return None if math.isnan(tau) else tau
-
-
-def agreement_table(cells: Sequence[Sequence[Group]]) -> Table:
-    """Which strategy is best here and in the paper, and how alike their orders are: a row for each of these cells."""
-    columns = [
-        TableColumn("ours", "best by A", text=True),
-        TableColumn("paper", "best by A", muted=True, text=True),
-        TableColumn("ours", "best by F", text=True),
-        TableColumn("paper", "best by F", muted=True, text=True),
-        TableColumn("A", "Kendall's tau"),
-        TableColumn("F", "Kendall's tau"),
-        TableColumn("strategies"),
-    ]
-    orderings = [[Ordering(groups, metric) for metric in MAIN_METRICS] for groups in cells]
-    titles: dict[str, list[TableRow]] = {}
-    for groups, by_metric in zip(cells, orderings, strict=True):
-        best, taus = [], []
-        for ordering in by_metric:
-            best.append(TableCell(", ".join(ordering.best) or "-", rank="best" if ordering.agrees else ""))
-            best.append(TableCell(", ".join(ordering.papers_best) or "-"))
-            taus.append(TableCell("-" if ordering.tau is None else number(ordering.tau, 2)))
-        row = TableRow([groups[0].learner], [*best, *taus, TableCell(str(len(groups)))])
-        titles.setdefault(groups[0].title, []).append(row)
-    counts = [
-        f"The best by {METRICS[metric].short} is the paper's best in {sum(o[i].agrees for o in orderings)} of "
-        f"{len(cells)} cells."
-        for i, metric in enumerate(MAIN_METRICS)
-    ]
-    note = (
-        f"{' '.join(counts)} Compared are the strategies that both have, without full. Kendall's tau is given for "
-        "three strategies or more: 1 if the order of their means is the paper's, -1 if it is the opposite, about 0 if "
-        "they are unrelated. Bold: best in the paper too."
-    )
-    row_groups = [TableGroup(title, rows) for title, rows in titles.items()]
-    caption = "Order of the strategies, here and in the paper"
-    return Table(caption, ["learner"], columns, row_groups, note, grouped_by="setup")
-
-
 Changes = dict[tuple[tuple[Any, ...], str], float]  # the relative change by cell and baseline
 
 
@@ -205,7 +118,7 @@ def gain_table(groups: Sequence[Group]) -> Table | None:
     Runs with other settings than the benchmark's defaults are left out; None where the paper has none of our cells.
     """
     usual = [group for group in groups if has_default_settings(group)]
-    gains = {name: sum(c.values()) / len(c) for name in BASELINES if (c := our_changes(usual, [name], MAIN_METRICS[0]))}
+    gains = {name: _mean(c) for name in BASELINES if (c := our_changes(usual, [name], MAIN_METRICS[0]))}
     comparisons = {"uniform": ["uniform"]} if "uniform" in gains else {}
     if len(gains) > 1:
         hardest = min(gains, key=lambda name: gains[name])
@@ -216,13 +129,14 @@ def gain_table(groups: Sequence[Group]) -> Table | None:
         ours = [our_changes(usual, baselines, metric) for metric in MAIN_METRICS]
         papers = [papers_changes(baselines, metric) for metric in MAIN_METRICS]
         same = [
-            {key: there[key[0][:3], key[1]] for key in here if (key[0][:3], key[1]) in there}
+            {(cell, baseline): there[cell[:3], baseline] for cell, baseline in here if (cell[:3], baseline) in there}
             for here, there in zip(ours, papers, strict=True)
         ]
-        if not all(same):
-            continue  # the paper has none of these cells
-        cells = [TableCell(_percent(changes)) for metrics in (ours, same, papers) for changes in metrics]
-        rows.append(TableRow([name], [*cells, TableCell(str(len(ours[0])))]))
+        if all(same):  # else the paper has none of these cells
+            cells = [TableCell(_percent(changes)) for of_metrics in (ours, same, papers) for changes in of_metrics]
+            rows.append(TableRow([name], [*cells, TableCell(str(len(ours[0])))]))
+    if not rows:
+        return None
     columns = [
         TableColumn(METRICS[metric].head, shared, muted=shared != "ours")
         for shared in ("ours", "paper, same cells", "paper, all its cells")
@@ -233,8 +147,7 @@ def gain_table(groups: Sequence[Group]) -> Table | None:
         "with other than the default settings are left out."
     )
     caption = "Relative gain of accuacl over the paper's baselines"
-    table = Table(caption, ["baseline"], [*columns, TableColumn("pairs")], [TableGroup("", rows)], note)
-    return table if rows else None
+    return Table(caption, ["baseline"], [*columns, TableColumn("pairs")], [TableGroup("", rows)], note)
 
 
 def our_changes(groups: Sequence[Group], baselines: Sequence[str], metric: str) -> Changes:
@@ -264,6 +177,9 @@ def papers_changes(baselines: Sequence[str], metric: str) -> Changes:
     }
 
 
+def _mean(changes: Changes) -> float:
+    return sum(changes.values()) / len(changes)
+
+
 def _percent(changes: Changes) -> str:
-    """The mean of the changes in percent; "-" if there are none."""
-    return f"{round(100 * sum(changes.values()) / len(changes), 1) + 0.0:+.1f} %" if changes else "-"
+    return f"{round(100 * _mean(changes), 1) + 0.0:+.1f} %"  # never -0.0

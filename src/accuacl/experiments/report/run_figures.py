@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,6 @@ WIDE = (7.4, 2.6)  # inches of a figure with a bar for each class
 ROUNDS, EACH = 3, 12  # rounds that a sheet of picked images shows, and picks of a round
 SIDE, GAP = 32, 2  # pixels of such an image, and between two
 
-CONFUSION = "Confusion matrix at the end: test examples of each class by the predicted class (%); white: none."
 Counts = Mapping[str, Mapping[str, int]]  # test examples by class and predicted class
 Picks = dict[int, dict[int, list[int]]]  # by task and round, in the order of selection
 
@@ -34,41 +33,30 @@ def heat_map(matrix: Sequence[Sequence[float | None]]) -> Figure:
     """Accuracy on each task (across) after each task (down)."""
     values = np.array([[np.nan if x is None else x for x in line] for line in matrix], float)
     tasks = [str(task + 1) for task in range(len(matrix))]
-
-    def draw(axes: Axes) -> None:
-        draw_grid(axes, values, tasks, tasks, digits=1)
-        axes.set_xlabel("on task")
-        axes.set_ylabel("after task")
-
     last = ", ".join(number(x) for x in values[-1])
     alt = (
         f"Heat map of the accuracy matrix, {len(tasks)} by {len(tasks)}. After the last task, accuracy on each task is "
         f"{last}."
     )
     side = max(2.4, 0.8 + 0.42 * len(tasks))
+    draw = _map(values, tasks, tasks, "on task", "after task", digits=1)
     return _alone("Accuracy (%) on each task after each task.", draw, alt, (side + 0.6, side))
 
 
-def confusion(counts: Counts, classes: Sequence[str]) -> Figure:
-    """The share of each class's test examples (down) that was taken for each class (across), in percent."""
-    return Figure(CONFUSION, [_confusion_panel("", counts, classes)], columns=1)
-
-
 def confusions(by_name: Mapping[str, Counts], classes: Sequence[str]) -> Figure:
-    """The same, side by side for several groups of runs, by their names."""
+    """The share of each class's test examples (down) that was taken for each class (across), in percent.
+
+    by_name: of several groups of runs by their names, which are side by side; of one run: by "".
+    """
     panels = [_confusion_panel(name, counts, classes) for name, counts in by_name.items()]
-    return Figure(f"{CONFUSION} Mean over seeds.", panels, columns=2 if len(classes) <= NAMED // 2 else 1)
+    caption = "Confusion matrix at the end: test examples of each class by the predicted class (%); white: none."
+    caption += " Mean over seeds." if any(by_name) else ""
+    return Figure(caption, panels, columns=2 if any(by_name) and len(classes) <= NAMED // 2 else 1)
 
 
 def _confusion_panel(title: str, counts: Counts, classes: Sequence[str]) -> Panel:
     table = np.array([[counts.get(name, {}).get(other, 0) for other in classes] for name in classes], float)
     shares = 100 * table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-
-    def draw(axes: Axes) -> None:
-        draw_grid(axes, np.where(table > 0, shares, np.nan), classes, classes)
-        axes.tick_params(axis="x", rotation=45 if max(map(len, classes)) > 3 else 0)
-        axes.set_xlabel("predicted")
-        axes.set_ylabel("true class")
 
     off = shares.copy()
     np.fill_diagonal(off, 0)
@@ -79,47 +67,43 @@ def _confusion_panel(title: str, counts: Counts, classes: Sequence[str]) -> Pane
         f"{classes[true]} taken for {classes[predicted]}."
     )
     side = max(2.6, 1.4 + 0.32 * len(classes))
+    draw = _map(np.where(table > 0, shares, np.nan), classes, classes, "predicted", "true class")
     return Panel(title, draw, alt, (side + 0.6, side))
 
 
 def curves(row: Row) -> list[Figure]:
     """Average accuracy and forgetting over tasks, and over all rounds where these were tested."""
-    over_tasks = [
-        _curve(metric, after_tasks(row, metric), 2 if metric == "forgetting" else 1, "tasks learned")
-        for metric in MAIN_METRICS
-    ]
     rounds = [len(accuracies) for accuracies in row.get("round_accuracy") or []]
-    ends = np.cumsum(rounds).tolist()
-    all_rounds = []
+    new_tasks = np.cumsum(rounds).tolist()[:-1]
+    over_tasks, all_rounds = [], []
     for metric in MAIN_METRICS:
+        values = after_tasks(row, metric)
+        over_tasks += _curve(metric, values, len(row["accuracy_matrix"]), "tasks learned")
         values = [value for task in range(len(rounds)) for value in over_rounds(row, metric, task)]
-        first = sum(rounds) - len(values) + 1  # forgetting begins with the second task
-        all_rounds.append(_curve(metric, values, first, "round, over all tasks", ends[:-1]))
+        all_rounds += _curve(metric, values, sum(rounds), "round, over all tasks", new_tasks)
     figures = [
-        Figure("After each task.", [panel for panel in over_tasks if panel], columns=2),
-        Figure("After each round; lines: a new task begins.", [panel for panel in all_rounds if panel], columns=2),
+        Figure("After each task.", over_tasks, columns=2),
+        Figure("After each round; lines: a new task begins.", all_rounds, columns=2),
     ]
     return [figure for figure in figures if figure.panels]
 
 
-def _curve(
-    metric: str, values: Sequence[float], first: int, xlabel: str, task_ends: Sequence[int] = ()
-) -> Panel | None:
+def _curve(metric: str, values: Sequence[float], last: int, xlabel: str, lines: Sequence[int] = ()) -> list[Panel]:
+    """A panel, if there are points to connect; forgetting begins later than accuracy, and both end at `last`."""
     if len(values) < 2:
-        return None
+        return []
 
     def draw(axes: Axes) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        for end in task_ends:
+        for end in lines:
             axes.axvline(end + 0.5, color=FAINT, linewidth=1)
-        axes.plot(range(first, first + len(values)), values, **BY_STRATEGY["accuacl"].arguments())
+        axes.plot(range(last + 1 - len(values), last + 1), values, **BY_STRATEGY["accuacl"].arguments())
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
         axes.set_xlabel(xlabel)
         axes.set_ylabel(METRICS[metric].name)
 
-    alt = f"{METRICS[metric].name}, {xlabel}: from {number(values[0])} to {number(values[-1])}."
-    return Panel("", draw, alt)
+    return [Panel("", draw, f"{METRICS[metric].name}, {xlabel}: from {number(values[0])} to {number(values[-1])}.")]
 
 
 def recall(by_class: Mapping[str, float], tasks: int) -> Figure:
@@ -187,11 +171,8 @@ def recall_by_task(tasks: Sequence[Mapping[str, float]]) -> Figure:
     names = list(dict.fromkeys(name for by_class in tasks for name in by_class))
     values = np.array([[by_class.get(name, np.nan) for by_class in tasks] for name in names])
 
-    def draw(axes: Axes) -> None:
-        draw_grid(axes, values, names, [str(t + 1) for t in range(len(tasks))])
-        axes.set_xlabel("in the tests of task")
-        axes.set_ylabel("class")
-
+    columns = [str(t + 1) for t in range(len(tasks))]
+    draw = _map(values, names, columns, "in the tests of task", "class")
     means = ", ".join(f"{np.mean(list(by_class.values())):.0f}" for by_class in tasks)
     alt = (
         f"Map of the recall of {len(names)} classes by {len(tasks)} tasks; mean over the classes of each task: {means}."
@@ -203,10 +184,8 @@ def recall_by_task(tasks: Sequence[Mapping[str, float]]) -> Figure:
 def stream_map(pools: Sequence[Sequence[int]], classes: Sequence[str]) -> Figure:
     """How many examples of each class (down) each task (across) has. pools: by task, classes in their order."""
     counts = np.array(pools, float).T
-
-    def draw(axes: Axes) -> None:
-        draw_map(axes, counts, classes)
-
+    columns = [str(t + 1) for t in range(len(pools))]
+    draw = _map(np.where(counts >= 1, counts, np.nan), classes, columns, "task", "class", largest=counts.max())
     present = int((counts > 0).sum(axis=0).max())
     alt = (
         f"Map of {len(classes)} classes by {len(pools)} tasks; the largest pool of a class has {counts.max():.0f} "
@@ -216,48 +195,41 @@ def stream_map(pools: Sequence[Sequence[int]], classes: Sequence[str]) -> Figure
     return _alone(caption, draw, alt, _map_size(len(classes), len(pools)))
 
 
-def draw_map(axes: Axes, counts: NDArray[Any], classes: Sequence[str]) -> None:
-    """counts: (classes, tasks). Colours are logarithmic, because the largest pools are far larger than the others."""
-    from matplotlib.colors import LogNorm
-
-    norm = LogNorm(1, max(2.0, float(counts.max(initial=0))))
-    tasks = [str(t + 1) for t in range(counts.shape[1])]
-    draw_grid(axes, np.where(counts >= 1, counts, np.nan), classes, tasks, norm=norm, cmap="cividis_r")
-    axes.set_xlabel("task")
-    axes.set_ylabel("class")
-
-
-def draw_grid(
-    axes: Axes,
+def _map(
     values: NDArray[Any],
     rows: Sequence[str],
     columns: Sequence[str],
-    *,
+    xlabel: str,
+    ylabel: str,
     digits: int = 0,
-    norm: Any = None,
-    cmap: str = "cividis",
-) -> None:
-    """Coloured cells with their values, NaN left white; names and values only where there are few rows.
+    largest: float = 0,
+) -> Callable[[Axes], None]:
+    """How to draw coloured cells with their values, NaN left white; names and values only where there are few rows.
 
-    norm: of the colours; None: percent.
+    largest: of counts, whose colours are logarithmic, because the largest pools are far larger than the others; 0: the
+    values are percent.
     """
-    from matplotlib.colors import Normalize
 
-    norm = norm or Normalize(0, 100)
-    axes.pcolormesh(np.ma.masked_invalid(values), cmap=cmap, norm=norm)
-    if len(rows) <= NAMED:
-        for r, c in zip(*np.nonzero(np.isfinite(values)), strict=True):
-            light = float(norm(values[r, c])) > 0.55 if cmap == "cividis" else float(norm(values[r, c])) < 0.5
-            color = "black" if light else "white"
+    def draw(axes: Axes) -> None:
+        from matplotlib.colors import LogNorm, Normalize
+
+        norm: Any = LogNorm(1, max(2.0, largest)) if largest else Normalize(0, 100)
+        axes.pcolormesh(np.ma.masked_invalid(values), cmap="cividis_r" if largest else "cividis", norm=norm)
+        axes.set_xticks(np.arange(len(columns)) + 0.5, list(columns))
+        axes.set_yticks(np.arange(len(rows)) + 0.5 if len(rows) <= NAMED else [], rows if len(rows) <= NAMED else [])
+        for r, c in zip(*np.nonzero(np.isfinite(values)), strict=True) if len(rows) <= NAMED else ():
+            shade = float(norm(values[r, c]))
+            color = "black" if (shade < 0.5 if largest else shade > 0.55) else "white"
             text = number(values[r, c], digits)
             axes.text(c + 0.5, r + 0.5, text, ha="center", va="center", color=color, fontsize=8 if digits else 7)
-        axes.set_yticks(np.arange(len(rows)) + 0.5, list(rows))
-    else:
-        axes.set_yticks([])
-    axes.set_xticks(np.arange(len(columns)) + 0.5, list(columns))
-    axes.invert_yaxis()
-    axes.grid(False)
-    axes.tick_params(length=0)
+        axes.invert_yaxis()
+        axes.grid(False)
+        axes.tick_params(length=0)
+        axes.tick_params(axis="x", rotation=45 if max(map(len, columns)) > 3 else 0)
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(ylabel)
+
+    return draw
 
 
 def _draw_bars(axes: Axes, names: Sequence[str], values: Sequence[float], colors: Sequence[str]) -> None:
@@ -271,7 +243,7 @@ def _draw_bars(axes: Axes, names: Sequence[str], values: Sequence[float], colors
     axes.grid(False, axis="x")
 
 
-def _alone(caption: str, draw: Any, alt: str, size: tuple[float, float] = WIDE) -> Figure:
+def _alone(caption: str, draw: Callable[[Axes], None], alt: str, size: tuple[float, float] = WIDE) -> Figure:
     return Figure(caption, [Panel("", draw, alt, size)], columns=1)
 
 
@@ -315,16 +287,15 @@ def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str
 
 
 def _journal(path: Path) -> tuple[Picks, dict[str, Any]]:
-    """The picks of every round, and what the journal records of the data."""
-    steps = read_steps(path, "data", "query")
+    """The first picks of every round, and what the journal records of the data."""
     picks: Picks = {}
-    for step in steps:
-        if step.task is not None and step.round is not None:
+    recorded: dict[str, Any] = {}
+    for step in read_steps(path, "data", "query"):
+        if step.task is None or step.round is None:
+            recorded = step.result
+        else:
             picks.setdefault(step.task, {})[step.round] = step.result["ids"][:EACH]
-    recorded = [step.result for step in steps if step.kind == "data"]
-    if not recorded:
-        raise InputError(f"{path} has no record of the run's data.")
-    return picks, recorded[0]
+    return picks, recorded
 
 
 def _image(example: NDArray[Any], benchmark: str) -> NDArray[np.uint8] | None:

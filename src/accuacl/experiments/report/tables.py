@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from accuacl.experiments.report.groups import (
     SETUP_SETTINGS,
     Group,
     MeanStd,
+    grouped,
     mean_std,
     number,
     ranks,
@@ -50,8 +51,10 @@ def usual_seeds(groups: Sequence[Group]) -> int:
     return max(set(counts), key=lambda n: (counts.count(n), n))
 
 
-def over_seeds(n: int) -> str:
-    return f"Mean ± standard deviation over n = {n} seeds" if n > 1 else "One seed each (n = 1), so no deviations"
+def over_seeds(groups: Sequence[Group]) -> str:
+    n = usual_seeds(groups)
+    text = f"Mean ± standard deviation over n = {n} seeds" if n > 1 else "One seed each (n = 1), so no deviations"
+    return f"{text} unless stated" if any(len(group.rows) != n for group in groups) else text
 
 
 @dataclass(frozen=True)
@@ -143,80 +146,61 @@ def _table(spec: Spec, groups: Sequence[Group], bounds: Sequence[Group]) -> Tabl
     metrics = [metric for metric in spec.metrics if any(group.mean_std(metric) for group in groups)]
     in_paper = {m for m in metrics if any(paper.value(spec.papers, group, m) for group in groups)}
     columns = [column for metric in metrics for column in columns_beside_paper(metric, metric in in_paper)]
+    seeds = usual_seeds(groups)
+
+    def cells(group: Group, ranks_of: Mapping[str, Mapping[Group, Rank]]) -> list[TableCell]:
+        row = []
+        for metric in metrics:
+            row.append(mean_cell(group.mean_std(metric), metric, ranks_of[metric].get(group, ""), seeds))
+            if metric in in_paper:
+                row.append(mean_cell(paper.value(spec.papers, group, metric), metric))
+        return row
+
     row_groups = []
-    for learner in dict.fromkeys(group.learner for group in groups):
-        mine = [group for group in groups if group.learner == learner]
-        row_groups.append(TableGroup(learner, _rows(spec, mine, metrics, in_paper, usual_seeds(groups))))
+    for learner, mine in grouped(groups, lambda group: group.learner).items():
+        ranks_of = {metric: _ranks_of(mine, metric) for metric in metrics}
+        rows = [TableRow([group.strategy], cells(group, ranks_of), group["strategy"] == "full") for group in mine]
+        row_groups.append(TableGroup(learner, rows))
     if bounds:
+        unranked: dict[str, dict[Group, Rank]] = {metric: {} for metric in metrics}
         rows = [
-            TableRow([f"{group.bound}: {group.learner}, {group.strategy}"], _bound_cells(group, metrics, in_paper))
+            TableRow([f"{group.bound}: {group.learner}, {group.strategy}"], cells(group, unranked))
             for group in sorted(bounds, key=lambda group: group.bound)
         ]
         title = "bounds" if all("bound" in group.bound for group in bounds) else "bounds, and without a memory"
         row_groups.append(TableGroup(title, rows))
-    note = _note(spec, groups, metrics, any(c.rank for part in row_groups for row in part.rows for c in row.cells))
-    if in_paper:
-        note = f"{note} {paper.protocol(groups[0])}".strip()
-    return Table(f"{spec.title}: {groups[0].title}", ["strategy"], columns, row_groups, note)
+    return Table(f"{spec.title}: {groups[0].title}", ["strategy"], columns, row_groups, _note(spec, groups, metrics))
 
 
-def _rows(
-    spec: Spec, groups: Sequence[Group], metrics: Sequence[str], in_paper: set[str], seeds: int
-) -> list[TableRow]:
-    """The rows of one learner's strategies, ranked by each metric; full is not ranked."""
-    rows: list[list[TableCell]] = [[] for _ in groups]
-    for metric in metrics:
-        ranked = ranks([None if g["strategy"] == "full" else g.mean_std(metric) for g in groups], METRICS[metric])
-        for row, group, rank in zip(rows, groups, ranked, strict=True):
-            row.append(mean_cell(group.mean_std(metric), metric, rank, seeds))
-            if metric in in_paper:
-                row.append(mean_cell(paper.value(spec.papers, group, metric), metric))
-    return [TableRow([g.strategy], row, g["strategy"] == "full") for g, row in zip(groups, rows, strict=True)]
+def _ranks_of(groups: Sequence[Group], metric: str) -> dict[Group, Rank]:
+    """Which groups are best and second best; full, which labels everything, is not ranked."""
+    values = [None if group["strategy"] == "full" else group.mean_std(metric) for group in groups]
+    return dict(zip(groups, ranks(values, METRICS[metric]), strict=True))
 
 
-def _bound_cells(group: Group, metrics: Sequence[str], in_paper: set[str]) -> list[TableCell]:
-    cells = []
-    for metric in metrics:
-        cells += [mean_cell(group.mean_std(metric), metric), *([TableCell("")] if metric in in_paper else [])]
-    return cells
-
-
-def _note(spec: Spec, groups: Sequence[Group], metrics: Sequence[str], ranked: bool) -> str:
-    seeds = usual_seeds(groups)
+def _note(spec: Spec, groups: Sequence[Group], metrics: Sequence[str]) -> str:
+    """On how many seeds, what the metrics are, and how the paper's protocol differs."""
     explained = ", ".join(f"{METRICS[metric].short}: {METRICS[metric].name}" for metric in metrics)
-    unless = " unless stated" if any(len(group.rows) != seeds for group in groups) else ""
-    note = f"{over_seeds(seeds)}{unless}. {explained}."
-    if ranked:
-        note += " For each learner, the best is bold and the second best underlined."
+    note = f"{over_seeds(groups)}. {explained}. For each learner, the best is bold and the second best underlined."
     if any(group["strategy"] == "full" for group in groups):
         note += " full labels everything and is not ranked."
-    return note + "".join(f" Paper: {remark}." for remark in paper.remarks(spec.papers, groups, metrics))
+    note += "".join(f" Paper: {remark}." for remark in paper.remarks(spec.papers, groups, metrics))
+    in_paper = any(paper.value(spec.papers, group, metric) for group in groups for metric in metrics)
+    return f"{note} {paper.protocol(groups[0])}".strip() if in_paper else note
 
 
 OWN_ORDER, ALL_PERMUTATIONS = "as they are", "all permutations"
 FEW = 3  # strategies for which all metrics fit side by side into one table
 SHARES = ("picked_least", "picked_most")
 # A table of varied settings is about one value of each of these.
-NOT_VARIED = (
-    "benchmark",
-    "memory",
-    "scale",
-    "tasks",
-    "last_rounds",
-    "evaluate",
-    "classes_per_task",
-    *paper.ORDER_SETTINGS,
-)
+NOT_VARIED = ("benchmark", "memory", "scale", "tasks", "last_rounds", "evaluate", "classes_per_task")
 
 
 def order_tables(groups: Sequence[Group]) -> list[Table]:
     """A table for each setup whose tasks were permuted: every order, and the mean over all permutations."""
     ordered = [group for group in groups if group["order"] in ("fixed", "tasks")]
-    return [
-        _order_table(alike)
-        for alike in _alike(ordered, paper.ORDER_SETTINGS)
-        if any(group["order"] == "tasks" for group in alike)
-    ]
+    setups = grouped(ordered, lambda group: group.setup_without(paper.ORDER_SETTINGS)).values()
+    return [_order_table(alike) for alike in setups if any(group["order"] == "tasks" for group in alike)]
 
 
 def _order_table(groups: Sequence[Group]) -> Table:
@@ -224,35 +208,31 @@ def _order_table(groups: Sequence[Group]) -> Table:
     permuted = [group for group in groups if group["order"] == "tasks"]
     compared = dict.fromkeys((group.learner, group.strategy) for group in permuted)
     groups = [group for group in groups if (group.learner, group.strategy) in compared]
-    seeds, order_seeds = usual_seeds(permuted), sorted({group["order_seed"] for group in permuted})
-    orders: list[tuple[str, int | None]] = [(f"order {seed}", seed) for seed in order_seeds]
-    orders.append((ALL_PERMUTATIONS, None))
-    if any(group["order"] == "fixed" for group in groups):
-        orders.insert(0, (OWN_ORDER, None))
+    own = [group for group in groups if group["order"] == "fixed"]
+    by_seed = grouped(permuted, lambda group: int(group["order_seed"]))
+    orders = {OWN_ORDER: own} if own else {}
+    orders |= {f"order {seed}": by_seed[seed] for seed in sorted(by_seed)} | {ALL_PERMUTATIONS: permuted}
     in_paper = any(paper.with_order(group, metric, True) for group in groups for metric in MAIN_METRICS)
     row_groups = []
-    for learner in dict.fromkeys(learner for learner, _ in compared):
-        by_strategy = {
-            strategy: [group for group in groups if (group.learner, group.strategy) == (learner, strategy)]
-            for other, strategy in compared
-            if other == learner
-        }
-        rows = []
-        for order, order_seed in orders:
-            cells: dict[str, list[TableCell]] = {strategy: [] for strategy in by_strategy}
+    for learner, strategies in grouped(compared, lambda names: names[0]).items():
+        rows: list[TableRow] = []
+        for order, of_order in orders.items():
+            same = [[g for g in of_order if (g.learner, g.strategy) == names] for names in strategies]
+            cells: list[list[TableCell]] = [[] for _ in same]
             for metric in MAIN_METRICS:
-                means = [_mean_in_order(same, order, order_seed, metric) for same in by_strategy.values()]
-                expected = seeds * len(order_seeds) if order == ALL_PERMUTATIONS else seeds
-                ranked = zip(by_strategy.items(), means, ranks(means, METRICS[metric]), strict=True)
-                for (strategy, same), mean, rank in ranked:
-                    cells[strategy].append(mean_cell(mean, metric, rank, expected))
+                values = [[value for group in alike for value in group.values(metric).values()] for alike in same]
+                means = [mean_std(numbers) if numbers else None for numbers in values]
+                seeds = usual_seeds(permuted) * (len(by_seed) if order == ALL_PERMUTATIONS else 1)
+                ranked = ranks(means, METRICS[metric])
+                for row, alike, mean, rank in zip(cells, same, means, ranked, strict=True):
+                    row.append(mean_cell(mean, metric, rank, seeds))
                     if in_paper:
-                        known = order in (OWN_ORDER, ALL_PERMUTATIONS)
-                        papers = paper.with_order(same[0], metric, order == ALL_PERMUTATIONS) if known else None
-                        cells[strategy].append(mean_cell(papers, metric))
-            rows += [TableRow([order, strategy], row) for strategy, row in cells.items()]
+                        known = alike and order in (OWN_ORDER, ALL_PERMUTATIONS)
+                        papers = paper.with_order(alike[0], metric, order == ALL_PERMUTATIONS) if known else None
+                        row.append(mean_cell(papers, metric))
+            rows += [TableRow([order, name], row) for (_, name), row in zip(strategies, cells, strict=True)]
         row_groups.append(TableGroup(learner, rows))
-    note = f"{over_seeds(seeds)} unless stated; {ALL_PERMUTATIONS}: over all seeds of all of them."
+    note = f"{over_seeds(permuted)}; {ALL_PERMUTATIONS}: over all seeds of all of them."
     if in_paper:
         note += " The paper does not say which four permutations it used, so only its mean over them is given. "
         note += paper.protocol(permuted[0])
@@ -261,24 +241,13 @@ def _order_table(groups: Sequence[Group]) -> Table:
     return Table(f"Task orders: {title}", ["order", "strategy"], columns, row_groups, note.strip())
 
 
-def _mean_in_order(groups: Sequence[Group], order: str, order_seed: int | None, metric: str) -> MeanStd | None:
-    values = [
-        value
-        for group in groups
-        if (group["order"] == "fixed") == (order == OWN_ORDER) and order_seed in (None, group["order_seed"])
-        for value in group.values(metric).values()
-    ]
-    return mean_std(values) if values else None
-
-
 def varied_settings(groups: Sequence[Group]) -> list[tuple[list[Group], list[str]]]:
     """Groups whose setups differ in some settings only, with the names of these settings."""
     varying = []
+    varied_names = [name for name in SETUP_SETTINGS if name not in (*NOT_VARIED, *paper.ORDER_SETTINGS)]
     fixed_order = [group for group in groups if group["order"] != "tasks"]
-    for alike in _alike(fixed_order, [name for name in SETUP_SETTINGS if name not in NOT_VARIED]):
-        setups: dict[str, set[object]] = {}
-        for group in alike:
-            setups.setdefault(group["learner"], set()).add(group.setup)
+    for alike in grouped(fixed_order, lambda group: group.setup_without(varied_names)).values():
+        setups = {name: {g.setup for g in of} for name, of in grouped(alike, lambda g: str(g["learner"])).items()}
         varied = [group for group in alike if len(setups[group["learner"]]) > 1]
         if varied:
             names = (*SETUP_SETTINGS, *LEARNER_SETTINGS)
@@ -287,59 +256,46 @@ def varied_settings(groups: Sequence[Group]) -> list[tuple[list[Group], list[str
 
 
 def setting_tables(groups: Sequence[Group]) -> list[Table]:
-    """What changes with the settings that were varied: a row for each combination, strategies side by side."""
-    return [table for alike, varied in varied_settings(groups) for table in _setting_tables(alike, varied)]
+    """What changes with the settings that were varied: a row for each combination, strategies side by side.
 
-
-def _setting_tables(groups: Sequence[Group], varied: Sequence[str]) -> list[Table]:
-    seeds = usual_seeds(groups)
-    heads = [name.replace("_", " ") for name in varied]
-    strategies = list(dict.fromkeys(group.strategy for group in sorted(groups, key=lambda g: g["strategy"] == "full")))
-    metrics = list(MAIN_METRICS)
-    if len(strategies) <= FEW:
-        metrics += [metric for metric in SHARES if any(group.mean_std(metric) for group in groups)]
-    learners = list(dict.fromkeys(group["learner"] for group in groups))
+    Both metrics and the class balance of few strategies fit into one table; else each metric has its own.
+    """
     tables = []
-    for shown in [metrics] if len(strategies) <= FEW else [[metric] for metric in metrics]:
-        columns = [TableColumn(strategy, METRICS[metric].head) for metric in shown for strategy in strategies]
-        row_groups = []
-        for learner in learners:
-            by_values: dict[tuple[Any, ...], dict[str, Group]] = {}
-            for group in (group for group in groups if group["learner"] == learner):
-                by_values.setdefault(tuple(group[name] for name in varied), {})[group.strategy] = group
-            rows = [
-                TableRow([show(value) for value in values], _cells(by_strategy, strategies, shown, seeds))
-                for values, by_strategy in sorted(by_values.items(), key=lambda item: [*map(_sort_key, item[0])])
-            ]
-            row_groups.append(TableGroup(str(learner) if len(learners) > 1 else "", rows))
-        names = " and ".join(METRICS[metric].name for metric in shown[:2])
-        note = f"{over_seeds(seeds)} unless stated. In each row, the best is bold and the second best underlined."
-        note += " A setting of 0 stands for the default, or for all."
-        if set(shown) & set(SHARES):
-            note += " Rarest and commonest class: labels it got, as a multiple of an even share, mean over tasks."
-        caption = f"{names.capitalize()} by {', '.join(heads)}: {groups[0].title_without(varied)}"
-        tables.append(Table(caption, heads, columns, row_groups, note))
+    for alike, varied in varied_settings(groups):
+        if len({group.strategy for group in alike}) > FEW:
+            tables += [_setting_table(alike, varied, [metric]) for metric in MAIN_METRICS]
+        else:
+            shares = [metric for metric in SHARES if any(group.mean_std(metric) for group in alike)]
+            tables.append(_setting_table(alike, varied, [*MAIN_METRICS, *shares]))
     return tables
 
 
-def _cells(
-    by_strategy: dict[str, Group], strategies: Sequence[str], metrics: Sequence[str], seeds: int
-) -> list[TableCell]:
-    cells = []
-    for metric in metrics:
-        means = [by_strategy[name].mean_std(metric) if name in by_strategy else None for name in strategies]
-        competing = [None if name == "full" else mean for name, mean in zip(strategies, means, strict=True)]
-        ranked = ranks(competing, METRICS[metric])
-        cells += [mean_cell(mean, metric, rank, seeds) for mean, rank in zip(means, ranked, strict=True)]
-    return cells
-
-
-def _alike(groups: Sequence[Group], ignored: Sequence[str]) -> list[list[Group]]:
-    """Groups together whose setups differ in the ignored settings only."""
-    by_setup: dict[tuple[Any, ...], list[Group]] = {}
-    for group in groups:
-        by_setup.setdefault(tuple(group[name] for name in SETUP_SETTINGS if name not in ignored), []).append(group)
-    return list(by_setup.values())
+def _setting_table(groups: Sequence[Group], varied: Sequence[str], metrics: Sequence[str]) -> Table:
+    strategies = list(dict.fromkeys(group.strategy for group in sorted(groups, key=lambda g: g["strategy"] == "full")))
+    by_learner = grouped(groups, lambda group: str(group["learner"]))
+    row_groups = []
+    for learner, mine in by_learner.items():
+        rows = []
+        by_values = grouped(mine, lambda group: tuple(group[name] for name in varied))
+        for values in sorted(by_values, key=lambda values: [*map(_sort_key, values)]):
+            of_strategy = {group.strategy: group for group in by_values[values]}
+            cells = []
+            for metric in metrics:
+                rank = _ranks_of(list(of_strategy.values()), metric)
+                for group in map(of_strategy.get, strategies):
+                    mean = group.mean_std(metric) if group else None
+                    cells.append(mean_cell(mean, metric, rank[group] if group else "", usual_seeds(groups)))
+            rows.append(TableRow([show(value) for value in values], cells))
+        row_groups.append(TableGroup(learner if len(by_learner) > 1 else "", rows))
+    note = f"{over_seeds(groups)}. In each row, the best is bold and the second best underlined."
+    note += " A setting of 0 stands for the default, or for all."
+    if set(metrics) & set(SHARES):
+        note += " Rarest and commonest class: labels it got, as a multiple of an even share, mean over tasks."
+    heads = [name.replace("_", " ") for name in varied]
+    names = " and ".join(METRICS[metric].name for metric in metrics[:2])
+    caption = f"{names.capitalize()} by {', '.join(heads)}: {groups[0].title_without(varied)}"
+    columns = [TableColumn(strategy, METRICS[metric].head) for metric in metrics for strategy in strategies]
+    return Table(caption, heads, columns, row_groups, note)
 
 
 def _sort_key(value: Any) -> tuple[bool, float, str]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
-from accuacl.base.errors import InputError, alternatives
+from accuacl.base.errors import InputError, alternatives, counted, listed
 from accuacl.base.files import check_new_file, write_text
 from accuacl.experiments import CLASS_METRICS, Config, metrics, read_csv, read_result, run_row, shown_settings
 from accuacl.experiments.report import documents, figure_files, formats
+from accuacl.experiments.report.comparison import Baseline
 from accuacl.experiments.report.document import FORMATS
 from accuacl.experiments.report.groups import SOURCE, Row, make_groups, show
 from accuacl.experiments.report.tables import means_csv
@@ -68,28 +70,29 @@ def write(
     _check_out(out, paths)
     _check_figures(figures, figure_type, format, out)
     sources = read(paths)
-    usual = baseline_of_paths(sources)
-    queries = {table: read_query_times(table) for table in query_tables(paths)}
-    source = describe(sources, queries)
-    rows = merge(sources)
-    baseline = baseline_of_path(baseline, sources, rows) or baseline
+    queries = {table: read_query_times(table) for path in paths for table in _query_tables(path)}
+    rows_of = {path: [row for source in found for row in source.rows] for path, found in sources.items() if found}
+    rows = merge(rows_of)
     if not rows and not any(queries.values()):
         raise InputError(f"{paths[0]} has no rows; give a table with at least one query.")
     if not rows and (choose or format == "csv"):
         raise InputError(f"{paths[0]} holds query times and no runs; leave out --only and --format csv.")
-    on_read(source)
-    if choose:
-        rows = choose(rows)
     if single and baseline:
         raise InputError("a single run cannot be compared with anything; leave out --baseline or give more runs.")
+    source = describe(sources, queries)
+    on_read(source)
+    of_paths = path_baselines(rows_of, rows)
+    wanted = _given_baseline(baseline, of_paths)
+    rows = choose(rows) if choose else rows
     if single:
         report = documents.one_run(paths[0], rows[0], title, data_dir, source)
     else:
-        # Nobody knows which of the unfinished runs would have been chosen.
-        unfinished = 0 if choose else count_unfinished(paths)
+        unfinished = 0 if choose else count_unfinished(paths)  # with --only, some of them may not be meant
+        notices = [*notices, f"Left out: {counted(unfinished, 'unfinished run')}."] if unfinished else notices
         query_times = [row for table in queries.values() for row in table]
-        notices = [*notices, *([TOGETHER] if not usual and are_mixed(sources, rows) else [])]
-        report = documents.many_runs(rows, title, command, unfinished, notices, source, query_times, baseline, usual)
+        usual = next(iter(of_paths.values()), None)
+        notices = [*notices, TOGETHER] if of_paths and not usual else notices
+        report = documents.many_runs(rows, title, command, notices, source, query_times, wanted, usual)
     if figures:
         report = figure_files.write(report, figures, figure_type or ("pdf" if format == "latex" else "svg"))
     if format == "csv":
@@ -105,107 +108,59 @@ def write(
 
 @dataclass(frozen=True)
 class RowSource:
-    """A table of results or the directory of a run, the rows read from it, and the path that it was found at."""
+    """A table of results or the directory of a run, and the rows read from it."""
 
     path: Path
     rows: list[Row]
-    is_table: bool
-    given: Path
 
 
-def read(paths: Sequence[Path]) -> list[RowSource]:
-    """All tables and runs at these paths.
+def read(paths: Sequence[Path]) -> dict[Path, list[RowSource]]:
+    """All tables and runs at each of these paths.
 
     A file is a table of results. The directory of a run is that run alone, whatever lies below it. Any other directory
     is all runs and all tables called results.csv in it and below; no other file is opened. Tables of query times are
-    left to `query_tables`.
+    read elsewhere.
     """
-    return [source for path in paths if not has_query_times(path) for source in _read(path, path)]
-
-
-def query_tables(paths: Sequence[Path]) -> list[Path]:
-    """All tables of query times at these paths: files, and those called efficiency.csv in directories."""
-    return list(dict.fromkeys(table for path in paths for table in _query_tables(path)))
+    return {path: [] if has_query_times(path) else _read(path) for path in paths}
 
 
 def _query_tables(path: Path) -> list[Path]:
+    """All tables of query times at a path: a file, or those called efficiency.csv in a directory."""
     if path.is_dir() and not is_run(path):
         return [table for table in sorted(path.rglob(QUERIES)) if has_query_times(table)]
     return [path] if has_query_times(path) else []
 
 
-def merge(sources: Sequence[RowSource]) -> list[Row]:
-    """The rows of all sources, each run once: the one that finished last, if a run was found several times.
+def merge(rows_of: Mapping[Path, Sequence[Row]]) -> list[Row]:
+    """The rows of all paths, each run once: the one that finished last, if a run was found several times.
 
-    If two of the given paths, neither of them inside the other, have the same run, finished at different times, the
-    rows of all paths are kept, and their column `source` says which they are from: a report then compares the paths.
+    If two paths, neither of them inside the other, have the same run, finished at different times, the rows of all
+    paths are kept, and their column `source` says which they are from: a report then compares the paths.
     """
-    paths = list(dict.fromkeys(source.given for source in sources))
-    newest: dict[tuple[Any, ...], dict[Path, Row]] = {}
-    for given, row in ((source.given, row) for source in sources for row in source.rows):
-        by_path = newest.setdefault(tuple(row[name] for name in Config.model_fields), {})
-        if _finished(row) >= _finished(by_path.get(given, {})):
-            by_path[given] = row
-    nested = any(path.resolve() in other.resolve().parents for path in paths for other in paths)
-    if nested or all(len({_finished(row) for row in by_path.values()}) == 1 for by_path in newest.values()):
-        return [max(by_path.values(), key=_finished) for by_path in newest.values()]
-    names = _names(paths)
-    return [by_path[path] | {SOURCE: names[path]} for path in paths for by_path in newest.values() if path in by_path]
+    runs = {path: _newest(rows) for path, rows in rows_of.items()}
+    nested = any(path.resolve() in other.resolve().parents for path in runs for other in runs)
+    if not nested and any(
+        _finished(one[settings]) != _finished(other[settings])
+        for one, other in combinations(runs.values(), 2)
+        for settings in one.keys() & other.keys()
+    ):
+        names = _names(list(runs))
+        return [row | {SOURCE: names[path]} for path, of_path in runs.items() for row in of_path.values()]
+    return list(_newest(row for of_path in runs.values() for row in of_path.values()).values())
 
 
-def baseline_of_paths(sources: Sequence[RowSource]) -> str:
-    """The settings that tell the first of the given paths from the others, as `--baseline` would be given; or "".
-
-    The first path has one value of each. The others have other values, or each has one and some have another.
-    """
-    by_path: dict[Path, list[Row]] = {}
-    for source in sources:
-        by_path.setdefault(source.given, []).extend(source.rows)
-    settings = []
-    for name in (name for name in Config.model_fields if name != "seed"):
-        first, *others = [{show(row[name]) for row in rows} for rows in by_path.values()] or [set()]
-        apart = all(first.isdisjoint(values) for values in others)
-        single = all(len(values) == 1 for values in others) and any(values != first for values in others)
-        if others and len(first) == 1 and (apart or single):
-            settings.append(f"{name}={min(first)}")
-    return ",".join(settings)
+def _newest(rows: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
+    """Each run once, by its settings: the row that finished last."""
+    newest: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        settings = tuple(row[name] for name in Config.model_fields)
+        if settings not in newest or _finished(row) >= _finished(newest[settings]):
+            newest[settings] = row
+    return newest
 
 
-def are_mixed(sources: Sequence[RowSource], rows: Sequence[Row]) -> bool:
-    """Whether two of the given paths have different runs, and no column `source` says which they are from."""
-    by_path: dict[Path, set[tuple[Any, ...]]] = {}
-    for source in sources:
-        runs = {tuple(row[name] for name in Config.model_fields) for row in source.rows}
-        by_path.setdefault(source.given, set()).update(runs)
-    first, *others = list(by_path.values()) or [set()]
-    return any(runs != first for runs in others) and not any(row.get(SOURCE) for row in rows)
-
-
-def baseline_of_path(baseline: str, sources: Sequence[RowSource], rows: Sequence[Row]) -> str:
-    """What `--baseline` would be given instead of one of the paths, in any spelling; "" for what is none of them.
-
-    rows: as `merge` gives them: their column `source` names the path, where paths have the same runs. Else the path is
-    told by the settings in which it differs from the others. "" too if it is not, but has the name of a strategy,
-    learner or memory policy.
-    """
-    paths = list(dict.fromkeys(source.given for source in sources))
-    path = next((path for path in paths if baseline and path.resolve() == Path(baseline).resolve()), None)
-    if path is None:
-        return ""
-    if any(row.get(SOURCE) for row in rows):
-        return f"{SOURCE}={_names(paths)[path]}"
-    told_apart = baseline_of_paths(sorted(sources, key=lambda source: source.given != path))
-    if len(paths) > 1 and not told_apart and not _is_name(baseline, rows):
-        raise InputError(
-            f"no setting has one value in {baseline} and other values in the other paths, so it cannot be the "
-            "baseline; give a strategy, learner, memory policy or setting."
-        )
-    return told_apart
-
-
-def _is_name(baseline: str, rows: Sequence[Row]) -> bool:
-    """Whether the baseline also names a strategy, learner or memory policy of the rows."""
-    return any(baseline == str(row[name]) for row in rows for name in ("strategy", "learner", "memory_policy"))
+def _finished(row: Row) -> str:
+    return str(row.get("finished") or "")
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
@@ -214,22 +169,51 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
     return {path: name if last.count(name) == 1 else str(path) for path, name in zip(paths, last, strict=True)}
 
 
-def _finished(row: Row) -> str:
-    return str(row.get("finished") or "")
+def path_baselines(rows_of: Mapping[Path, Sequence[Row]], rows: Sequence[Row]) -> dict[Path, Baseline | None]:
+    """If there are several paths, what tells the runs of each from those of the others: the path or some settings.
 
-
-def describe(sources: Sequence[RowSource], queries: Mapping[Path, Sequence[Row]] | None = None) -> str:
-    """Where the rows were read from, as a sentence; queries: rows of query times by their table.
-
-    >>> table, run = Path("a/results.csv"), Path("runs/x")
-    >>> describe([RowSource(table, [{}, {}], True, table), RowSource(run, [{}], False, run)])
-    'Read from a/results.csv (2 rows), runs/x (a run).'
+    It is the path where the merged rows have the column `source`. A setting counts if it has one value in the path and
+    other values in another. None: no setting does.
     """
-    names = [f"{s.path} ({len(s.rows)} row{'s' * (len(s.rows) > 1)})" for s in sources if s.is_table]
-    runs = [source.path for source in sources if not source.is_table]
+    if len(rows_of) < 2:
+        return {}
+    if any(row.get(SOURCE) for row in rows):
+        return {path: Baseline((SOURCE,), (name,)) for path, name in _names(list(rows_of)).items()}
+    names = [name for name in Config.model_fields if name != "seed"]
+    values = {path: {name: {show(row[name]) for row in of_path} for name in names} for path, of_path in rows_of.items()}
+    baselines: dict[Path, Baseline | None] = {}
+    for path, own in values.items():
+        apart = [
+            name
+            for name in names
+            if len(own[name]) == 1 and any(own[name].isdisjoint(others[name]) for others in values.values())
+        ]
+        labels = tuple(value for name in apart for value in own[name])
+        baselines[path] = Baseline(tuple(apart), labels) if apart else None
+    return baselines
+
+
+def _given_baseline(given: str, of_paths: Mapping[Path, Baseline | None]) -> str | Baseline:
+    """The baseline of a path, given in any spelling; what is none of the paths is a name."""
+    for path, baseline in of_paths.items():
+        if given and path.resolve() == Path(given).resolve():
+            if baseline is None:
+                raise InputError(
+                    f"no setting has one value in {given} and other values in the other paths, so it cannot be the "
+                    "baseline; give a strategy, learner, memory policy or setting."
+                )
+            return baseline
+    return given
+
+
+def describe(sources: Mapping[Path, Sequence[RowSource]], queries: Mapping[Path, Sequence[Row]]) -> str:
+    """Where the rows were read from, as a sentence; queries: rows of query times by their table."""
+    found = list(chain.from_iterable(sources.values()))
+    runs = [source.path for source in found if source.path.is_dir()]
+    names = [f"{source.path} ({counted(len(source.rows), 'row')})" for source in found if source.path not in runs]
     if runs:
         names.append(f"{runs[0]} (a run)" if len(runs) == 1 else f"{len(runs)} directories of runs")
-    names += [f"{table} ({len(rows)} queries)" for table, rows in (queries or {}).items()]
+    names += [f"{table} ({len(rows)} queries)" for table, rows in queries.items()]
     return f"Read from {', '.join(names)}."
 
 
@@ -246,19 +230,18 @@ def is_run(path: Path) -> bool:
 
 
 def _format(given: str, out: Path | None) -> str:
-    """The format that is asked for, by its name, by the suffix of the file or by both."""
+    """The format that is asked for, by its name or by the suffix of the file; both must agree."""
     if given and given not in FORMATS:
         raise InputError(f"format is {given!r}; give one of {', '.join(FORMATS)}.")
     suffix = out.suffix.removeprefix(".").lower() if out else ""
     meant = next((name for name, suffixes in FORMATS.items() if suffix in suffixes), "")
-    if given and not meant and suffix not in FOREIGN:
-        meant = given  # in a file of any name
-    if suffix and (not meant or given not in ("", meant)):
-        name = given or "a report"
-        wanted = FORMATS[given] if given else [suffix for suffixes in FORMATS.values() for suffix in suffixes]
+    if not suffix or (given and not meant and suffix not in FOREIGN):
+        return given or "html"
+    if not meant or given not in ("", meant):
+        wanted = FORMATS[given] if given else [each for suffixes in FORMATS.values() for each in suffixes]
         endings = alternatives([f".{each}" for each in wanted])
-        raise InputError(f"{out} has an unsupported extension for {name}; use {endings}.")
-    return meant or "html"
+        raise InputError(f"{out} has an unsupported extension for {given or 'a report'}; use {endings}.")
+    return meant
 
 
 def _check_out(out: Path, paths: Sequence[Path]) -> None:
@@ -282,37 +265,36 @@ def _check_figures(figures: Path | None, figure_type: str, format: str, out: Pat
         raise InputError(f"LaTeX cannot include files of {figures}; give --figures without spaces and special signs.")
 
 
-def _read(path: Path, given: Path) -> list[RowSource]:
+def _read(path: Path) -> list[RowSource]:
     if is_run(path):
-        return [_read_run(path, given)]
+        return [_read_run(path)]
     if path.is_file():
-        return [_read_table(path, given)]
+        return [_read_table(path)]
     if not path.is_dir():
         raise InputError(f"there is no file or folder {path}; give a {TABLE}, or a folder with one or more runs.")
-    sources = [_read_table(table, given) for table in sorted(path.rglob(TABLE))]
-    sources += [_read_run(result.parent, given) for result in sorted(path.rglob("result.json"))]
+    sources = [_read_table(table) for table in sorted(path.rglob(TABLE))]
+    sources += [_read_run(result.parent) for result in sorted(path.rglob("result.json"))]
     if not sources and not _query_tables(path):
         tables = [table.name for table in sorted(path.glob("*.csv"))]
         what_to_do = "finish a run first or give another folder"
         if tables:
-            listed = ", ".join(tables[:5]) + (f" and {len(tables) - 5} more" if tables[5:] else "")
-            what_to_do += f", or one of its tables by name, if they hold results: {listed}"
+            what_to_do += f", or one of its tables by name, if they hold results: {listed(tables, most=5)}"
         raise InputError(f"{path} holds no finished run and no {TABLE}; {what_to_do}.")
     return sources
 
 
-def _read_table(path: Path, given: Path) -> RowSource:
+def _read_table(path: Path) -> RowSource:
     rows = read_csv(path)
     if not rows:
         raise InputError(f"{path} has no rows; give a table with at least one run.")
-    return RowSource(path, [_checked(f"{path}, row {i + 1}", row) for i, row in enumerate(rows)], True, given)
+    return RowSource(path, [_checked(f"{path}, row {i + 1}", row) for i, row in enumerate(rows)])
 
 
-def _read_run(run: Path, given: Path) -> RowSource:
+def _read_run(run: Path) -> RowSource:
     if not (run / "journal.sqlite").is_file():
         raise InputError(f"{run} has a result.json but no journal.sqlite; restore it or leave the run out.")
     row = run_row(run) | {"confusion": read_result(run).get("confusion")}  # which tables do not have
-    return RowSource(run, [_checked(str(run), row)], False, given)
+    return RowSource(run, [_checked(str(run), row)])
 
 
 def _checked(where: str, row: Row) -> Row:
