@@ -14,7 +14,7 @@ import pytest
 
 from accuacl import InputError
 from accuacl.labeling.project import Project, make, preview, read_texts
-from accuacl.labeling.web.places import Places
+from accuacl.labeling.web.incoming import Places
 from effort import wait_until
 from web_project import TestTrainer, browse, log_in, picture, running
 

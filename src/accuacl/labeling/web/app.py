@@ -32,20 +32,18 @@ from accuacl.labeling.web import (
     project_page,
     review,
     session,
-    settle,
 )
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.images import Decoder
-from accuacl.labeling.web.places import Places
-from accuacl.labeling.web.proxy import ProxyLogin
-from accuacl.labeling.web.session import Limited
+from accuacl.labeling.web.incoming import Places
+from accuacl.labeling.web.session import Limited, ProxyLogin
 from accuacl.labeling.web.site import Entrance, Site, View
 from accuacl.labeling.web.trainer import Trainer
 
 HERE = Path(__file__).parent
 router = APIRouter()
 # With calls that are documented.
-MODULES = (api, gallery, class_pages, people, project_page, incoming, dashboard, review, settle)
+MODULES = (api, gallery, class_pages, people, project_page, incoming, dashboard, review)
 SHOWN = 3  # wrong fields that a refusal names
 PARTS = ("body", "query", "path", "header", "cookie")  # of a request
 
@@ -63,15 +61,18 @@ def make_app(
     places: folders that leads may add data from. root: the path below which it is. proxy: a proxy that names the user.
     """
     site = Site(
-        project,
-        trainer or Trainer(project),
-        hosts or Hosts("127.0.0.1"),
-        Decoder(lambda item: project.image_bytes(item)[0], project.image_stamp),
-        PoolMap(project.tasks, project.settings),
-        Uploads(project),
-        places or Places(),
-        root,
-        proxy,
+        directory=project.directory,
+        store=project.store,
+        hosts=hosts or Hosts("127.0.0.1"),
+        places=places or Places(),
+        proxy=proxy,
+        title=project.directory.resolve().name,
+        root=root,
+        project=project,
+        trainer=trainer or Trainer(project),
+        decoder=Decoder(lambda item: project.image_bytes(item)[0], project.image_stamp),
+        pool_map=PoolMap(project.tasks, project.settings),
+        uploads=Uploads(project),
     )
 
     @contextlib.asynccontextmanager
@@ -92,7 +93,8 @@ def make_app(
 def prepare(app: FastAPI, site: Entrance) -> None:
     """What a project's page and the index of several have in common: sessions, static files, error responses, guard."""
     app.state.site = site
-    app.include_router(session.router)
+    for router in (session.router, pages.entrance):
+        app.include_router(router)
     app.mount("/static", _Static(directory=HERE / "static"))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)

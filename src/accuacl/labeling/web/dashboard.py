@@ -7,11 +7,11 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from accuacl.base.errors import InputError, counted
+from accuacl.base.errors import counted
 from accuacl.labeling.project import (
     Advice,
     ClassEstimate,
@@ -28,8 +28,8 @@ from accuacl.labeling.project import (
 )
 from accuacl.labeling.store import Person, Reviewed, living
 from accuacl.labeling.web import api
-from accuacl.labeling.web.charts import Point, Series, curve, plot, strip, with_interval
-from accuacl.labeling.web.pages import render
+from accuacl.labeling.web.charts import Point, Series, curve, plot, with_interval
+from accuacl.labeling.web.pages import render, snip
 from accuacl.labeling.web.project_page import may_go_on
 from accuacl.labeling.web.session import Limited
 from accuacl.labeling.web.site import Here, Number, Site, View
@@ -37,8 +37,6 @@ from accuacl.labeling.web.site import Here, Number, Site, View
 router = APIRouter()
 MOST = 24  # classes in the confusion matrix
 SHEET = 24  # picks of a round that are shown
-SNIP = 140  # characters of a text that are shown
-SNIPPET = 200  # beside the map
 UNLABELLED, PICKED, LABELLED, SKIPPED = range(4)  # on the map
 
 
@@ -69,8 +67,12 @@ def pool_map(site: Here, person: Limited) -> View:
         [item, round(1000 * x), round(1000 * y), *_map_state(rows.get(item))]
         for item, (x, y) in zip(items.tolist(), places.tolist(), strict=True)
     ]
-    names = {c.id: c.name for c in site.store.classes()}
-    return {"points": points, "total": total, "classes": names, "images": site.project.settings.kind == "images"}
+    return {
+        "points": points,
+        "total": total,
+        "classes": site.class_names(),
+        "images": site.project.settings.kind == "images",
+    }
 
 
 def _map_state(row: Reviewed | None) -> tuple[int, int]:
@@ -84,12 +86,8 @@ def _map_state(row: Reviewed | None) -> tuple[int, int]:
 @router.get("/api/item/{item}")
 def item(item: Number, site: Here, person: Limited) -> View:
     """What is shown of an item."""
-    try:
-        shown = site.project.item(item)
-    except InputError as error:
-        raise HTTPException(404, "There is no such item.") from error
-    text = shown.text or ", ".join(f"{name} {value}" for name, value in shown.fields)
-    return {"item": item, "kind": shown.kind, "snip": text[:SNIPPET]}
+    shown = site.item(item)
+    return {"item": item, "kind": shown.kind, "snip": snip(shown)}
 
 
 def gather(site: Site, person: Person) -> View:
@@ -102,7 +100,7 @@ def gather(site: Site, person: Person) -> View:
         by_person = Counter(row.person for row in labelled if row.person is not None)
         labels = Counter(row.class_id for row in labelled if row.class_id is not None)
         estimates = replace(estimates, labels_by_class=dict(labels), labels_by_person=dict(by_person))
-    names = {c.id: c.name for c in store.classes()}
+    names = site.class_names()
     classes = by_class(estimates, [c.id for c in living(store.classes())])
     return {
         "advice": [] if blind else advice(site, rows, estimates, classes, names),
@@ -114,17 +112,13 @@ def gather(site: Site, person: Person) -> View:
         "curve": learning_curve(estimates),
         "forgetting": forgetting(estimates),
         "fewer": FALLEN if sum(t.forgetting is not None for t in estimates.tasks) > FALLEN else 0,
-        "numbers": [
-            (
-                f"Task {t.task + 1}",
-                held_out_of(t.task),
-                [with_interval(t.learned), with_interval(t.now), with_interval(t.forgetting), t.now.count],
-            )
-            for t in estimates.tasks
-        ],
-        "classes": class_rows(classes, names),
+        "tasks": estimates.tasks,
+        "held_out_of": held_out_of,
+        "names": names,
+        "classes": classes,
         "class_forgetting": bool(estimates.class_forgetting),
-        "people": person_rows(estimates, {each.id: each.name for each in store.people()}),
+        "people": site.people_names(),
+        "labels_by_person": sorted(estimates.labels_by_person.items(), key=lambda item: -item[1]),
         "confusion": confusion(estimates, names),
         "sheets": sheets(site, names, api.hidden(site, person) if blind else set()),
     }
@@ -214,31 +208,6 @@ def _held(estimate: Estimate) -> str:
     return counted(estimate.count, "held-out example")
 
 
-def person_rows(estimates: Estimates, people: dict[int, str]) -> list[tuple[str, int, float, str]]:
-    """Name, labels in use, these relative to the most, and where to review them; most first."""
-    counts = sorted(estimates.labels_by_person.items(), key=lambda item: -item[1])
-    return [(people[id], n, n / counts[0][1], f"/review?show=labelled&person={id}") for id, n in counts]
-
-
-def class_rows(classes: list[ClassEstimate], names: dict[int, str]) -> list[View]:
-    """A row for each class: its labels, relative to the most, its accuracy and forgetting, its held-out examples."""
-    most = max([1, *(estimate.labels for estimate in classes)])
-    return [
-        {
-            "id": estimate.id,
-            "name": names[estimate.id],
-            "labels": estimate.labels,
-            "share": estimate.labels / most,
-            "accuracy": with_interval(estimate.accuracy),
-            "strip": strip(estimate.accuracy) if estimate.accuracy else "",
-            "forgetting": with_interval(estimate.forgetting),
-            "held": estimate.accuracy.count if estimate.accuracy else 0,
-            "to": f"/review?label={estimate.id}",
-        }
-        for estimate in classes
-    ]
-
-
 def confusion(estimates: Estimates, names: dict[int, str]) -> View | None:
     """The confusion matrix of held-out items: rows are labels, columns guesses; the most confused classes if many."""
     pairs = estimates.confusion
@@ -281,8 +250,7 @@ def _sheet(site: Site, names: dict[int, str], items: list[int]) -> list[View]:
     for item in map(site.project.item, items):
         label = labels.get(item.id)
         what = names[label] if label is not None else "skipped" if item.id in labels else "not labelled"
-        snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
-        shown.append({"item": item.id, "kind": item.kind, "snip": snip[:SNIP], "what": what, "class_id": label})
+        shown.append({"item": item, "what": what, "class_id": label})
     return shown
 
 
