@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -98,8 +98,8 @@ def prepare(app: FastAPI, site: Entrance) -> None:
     app.mount("/static", _Static(directory=HERE / "static"))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_exception_handler(InputError, _conflict)
-    app.add_exception_handler(StoreUnavailable, _unavailable)
+    app.add_exception_handler(InputError, _sentence(409))  # what the project or its store refuses
+    app.add_exception_handler(StoreUnavailable, _sentence(503))  # the disk is full or gone; the page tries again
     app.add_exception_handler(Exception, _bug)
     app.add_middleware(Guard, hosts=site.hosts)
 
@@ -133,14 +133,9 @@ def _malformed(request: Request, error: Exception) -> Response:
     return _answer(request, 422, describe_malformed(error.errors()))
 
 
-def _conflict(request: Request, error: Exception) -> Response:
-    """What the project or its store refuses, with its sentence."""
-    return _answer(request, 409, request.app.state.site.describe(error))
-
-
-def _unavailable(request: Request, error: Exception) -> Response:
-    """The disk is full or gone; the page sends the request again until it succeeds."""
-    return _answer(request, 503, request.app.state.site.describe(error))
+def _sentence(status: int) -> Callable[[Request, Exception], Response]:
+    """Answer with the sentence of the error."""
+    return lambda request, error: _answer(request, status, request.app.state.site.describe(error))
 
 
 def _bug(request: Request, error: Exception) -> Response:
@@ -200,19 +195,17 @@ def _kind(value: Any) -> str:
 
 @router.get("/openapi.json", include_in_schema=False)
 def openapi(person: Limited) -> View:
-    """All calls below /api, as OpenAPI."""
     return described_calls()
 
 
 def described_calls() -> View:
     """All calls below /api, as OpenAPI."""
     every = [route for module in (session, *MODULES) for route in module.router.routes]
-    routes = [route for route in every if isinstance(route, APIRoute) and route.path.startswith("/api/")]
     return get_openapi(
         title="accuacl",
         version=accuacl.__version__,
         description="Label a project's examples. Log in once; the cookie says who you are.",
-        routes=routes,
+        routes=[route for route in every if isinstance(route, APIRoute) and route.path.startswith("/api/")],
     )
 
 
@@ -237,22 +230,16 @@ def calls() -> list[View]:
     return listed
 
 
-LIMITS = [("minimum", "", ""), ("minLength", "maxLength", " characters"), ("minItems", "maxItems", " of them")]
+LIMITS = {  # of a field; the largest number that an integer may be is of no interest
+    "minimum": "from {:g}",
+    "minLength": "length at least {}",
+    "maxLength": "length at most {}",
+    "maxItems": "at most {} of them",
+}
 
 
 def _field(name: str, schema: View, needed: bool) -> View:
     kinds = [schema, *schema.get("anyOf", ())]
     kind = " or ".join(str(each["type"]) for each in kinds if each.get("type", "null") != "null") or "any"
-    limits = [text for least, most, unit in LIMITS if (text := _range(schema.get(least), schema.get(most), unit))]
+    limits = [text.format(schema[limit]) for limit, text in LIMITS.items() if limit in schema]
     return {"name": name, "kind": ", ".join([kind, *limits]), "needed": needed}
-
-
-def _range(least: float | None, most: float | None, unit: str) -> str:
-    """As a text; the largest number that an integer may be is of no interest.
-
-    >>> _range(8, 100, " characters"), _range(None, 400, " characters"), _range(0, None, "")
-    ('8 to 100 characters', 'up to 400 characters', 'from 0')
-    """
-    if most is None:
-        return "" if least is None else f"from {least:g}{unit}"
-    return f"{least:g} to {most:g}{unit}" if least else f"up to {most:g}{unit}"

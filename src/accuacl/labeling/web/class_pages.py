@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Annotated
 
@@ -69,7 +68,6 @@ def classes(request: Request, site: Here, person: Limited) -> str:
     """What each class means; leads can change it."""
     every, counts, guidelines = site.store.classes(), site.store.counts_by_class(), _guidelines(site, person)
     names = {c.id: c.name for c in every}
-    people = site.people_names()
     return render(
         request,
         "classes.html",
@@ -78,9 +76,9 @@ def classes(request: Request, site: Here, person: Limited) -> str:
         living=[(c, counts.get(c.id, 0), guidelines.get(c.id)) for c in living(every)],
         counted=not api.is_blind(site, person),
         merged=[(c, names[c.merged_into]) for c in every if c.merged_into is not None],
-        changes=_changes(site, people) if person.lead else [],
+        changes=_changes(site) if person.lead else [],
         proposals=site.store.proposals(),
-        people=people,
+        people=site.people_names(),
         images=site.project.settings.kind == "images",
     )
 
@@ -219,23 +217,8 @@ def _near_but_not_equal(site: Site, name: str, but: int | None = None) -> list[V
     return [] if any(c["name"] == " ".join(name.split()) for c in near) else near
 
 
-def _changes(site: Site, people: dict[int, str]) -> list[tuple[int, str, bool]]:
-    """The latest changes of classes, and earlier ones that can be undone: event, sentence, whether it can be undone."""
+def _changes(site: Site) -> list[tuple[ClassChange, bool]]:
+    """The latest changes of classes, and earlier ones that can be undone; whether each can be."""
     undoable = site.store.undoable_class_changes()
-    return [
-        (change.event, _describe(change, people), change.event in undoable)
-        for i, change in enumerate(site.store.class_changes())
-        if i < LATEST or change.event in undoable
-    ]
-
-
-def _describe(change: ClassChange, people: dict[int, str]) -> str:
-    """A change of classes as a sentence."""
-    who = people.get(change.person, "someone") if change.person is not None else "somebody, on the command line"
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.time))
-    what = {
-        "added": f"“{change.to}” was added",
-        "renamed": f"“{change.name}” was renamed to “{change.to}”",
-        "merged": f"“{change.name}” was merged into “{change.to}”",
-    }[change.kind]
-    return f"{what} by {who}, {when}"
+    changes = enumerate(site.store.class_changes())
+    return [(change, change.event in undoable) for i, change in changes if i < LATEST or change.event in undoable]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from urllib.parse import urlencode
 
@@ -18,6 +18,7 @@ from accuacl.labeling.project import (
     Doubts,
     Estimate,
     Estimates,
+    Item,
     RoundAccuracy,
     advise,
     by_class,
@@ -92,16 +93,18 @@ def item(item: Number, site: Here, person: Limited) -> View:
 
 def gather(site: Site, person: Person) -> View:
     """Everything that the template needs, for one person."""
-    store, estimates, rows = site.store, site.project.estimates(), site.store.everything()
-    blind = api.is_blind(site, person)
+    estimates, every = site.project.estimates(), site.store.everything()
+    rows, blind = every, api.is_blind(site, person)
     if blind:
+        hidden = api.hidden(site, person)
+        every = [row for row in every if row.item not in hidden]
         rows = _of_closed_rounds(site, rows)
         labelled = [row for row in rows if row.class_id is not None]
         by_person = Counter(row.person for row in labelled if row.person is not None)
         labels = Counter(row.class_id for row in labelled if row.class_id is not None)
         estimates = replace(estimates, labels_by_class=dict(labels), labels_by_person=dict(by_person))
     names = site.class_names()
-    classes = by_class(estimates, [c.id for c in living(store.classes())])
+    classes = by_class(estimates, [c.id for c in living(site.store.classes())])
     return {
         "advice": [] if blind else advice(site, rows, estimates, classes, names),
         "facts": facts(site, estimates, classes, blind),
@@ -119,8 +122,8 @@ def gather(site: Site, person: Person) -> View:
         "class_forgetting": bool(estimates.class_forgetting),
         "people": site.people_names(),
         "labels_by_person": sorted(estimates.labels_by_person.items(), key=lambda item: -item[1]),
-        "confusion": confusion(estimates, names),
-        "sheets": sheets(site, names, api.hidden(site, person) if blind else set()),
+        "confusion": confusion(estimates),
+        "sheets": sheets(site, every),
     }
 
 
@@ -208,50 +211,25 @@ def _held(estimate: Estimate) -> str:
     return counted(estimate.count, "held-out example")
 
 
-def confusion(estimates: Estimates, names: dict[int, str]) -> View | None:
-    """The confusion matrix of held-out items: rows are labels, columns guesses; the most confused classes if many."""
-    pairs = estimates.confusion
+def confusion(estimates: Estimates) -> View | None:
+    """The counts of held-out items by label and guess; of many classes those that are confused most."""
     wrong: Counter[int] = Counter()
-    for (label, guess), count in pairs.items():
+    for (label, guess), count in estimates.confusion.items():
         wrong[label] += count * (label != guess)
         wrong[guess] += count * (label != guess)
-    kept = sorted(id for id, _ in wrong.most_common(MOST))
-    if not kept:
-        return None
-
-    def cell(label: int, guess: int) -> tuple[int, str, str]:
-        count, address = pairs.get((label, guess), 0), f"/review?held=1&label={label}&guess={guess}"
-        return count, "" if not count else "right" if label == guess else "wrong", address
-
-    rows = [(label, names[label], [cell(label, guess) for guess in kept]) for label in kept]
-    return {"classes": [(id, names[id]) for id in kept], "rows": rows, "left_out": len(wrong) - len(kept)}
+    shown = sorted(id for id, _ in wrong.most_common(MOST))
+    return {"shown": shown, "left_out": len(wrong) - len(shown), "counts": estimates.confusion} if shown else None
 
 
-def sheets(site: Site, names: dict[int, str], hidden: Set[int]) -> list[tuple[str, list[View]]]:
-    """The picks of the last two rounds that had any, with their labels, by the name of the round; no hidden ones."""
-    status = site.store.status()
-    if status is None:
-        return []
-    present = [(status.task, r) for r in range(status.round, -1, -1)]
-    earlier = [(t, r) for t in range(status.task - 1, -1, -1) for r in range(site.project.rounds(t) - 1, -1, -1)]
-    filled: list[tuple[str, list[View]]] = []
-    for t, r in [*present, *earlier]:
-        items = [pick.item for pick in site.store.picks(t, r) if pick.item not in hidden][:SHEET]
-        if items:
-            filled.append((f"Task {t + 1}, round {r + 1}", _sheet(site, names, items)))
-        if len(filled) == 2:
-            break
-    return filled
-
-
-def _sheet(site: Site, names: dict[int, str], items: list[int]) -> list[View]:
-    labels = {answer.item: answer.class_id for answer in site.store.answers(items)}
-    shown = []
-    for item in map(site.project.item, items):
-        label = labels.get(item.id)
-        what = names[label] if label is not None else "skipped" if item.id in labels else "not labelled"
-        shown.append({"item": item, "what": what, "class_id": label})
-    return shown
+def sheets(site: Site, rows: Iterable[Reviewed]) -> list[tuple[str, list[tuple[Reviewed, Item]]]]:
+    """The picks of the last two rounds that had any, by the name of the round."""
+    rounds: dict[tuple[int, int], list[Reviewed]] = {}
+    for row in rows:
+        rounds.setdefault((row.task, row.round), []).append(row)
+    return [
+        (f"Task {task + 1}, round {round + 1}", [(row, site.project.item(row.item)) for row in picks[:SHEET]])
+        for (task, round), picks in sorted(rounds.items(), reverse=True)[:2]
+    ]
 
 
 # Over time: accuracy and forgetting after each training

@@ -18,7 +18,7 @@ from accuacl.labeling.store import LabelEvent, Person, living
 from accuacl.labeling.web import api
 from accuacl.labeling.web.charts import strip, with_interval
 from accuacl.labeling.web.session import Limited, logged_in, page_after_login
-from accuacl.labeling.web.site import Entrance, Here, Number, Site, capital
+from accuacl.labeling.web.site import Entrance, Here, Number, capital
 
 router = APIRouter(default_response_class=HTMLResponse)
 entrance = APIRouter(default_response_class=HTMLResponse)  # of a project, and of the index of several
@@ -63,36 +63,22 @@ def item(item: Number, request: Request, site: Here, person: Limited) -> str:
     shown = site.item(item)
     hidden = item in api.hidden(site, person)
     answer = None if hidden else next(iter(site.store.answers([item])), None)
-    classes = site.store.classes()
     return render(
         request,
         "item.html",
         person,
         item=shown,
         fields=api.fields(shown),
-        history=[] if hidden else _history(site, item),
+        history=[] if hidden else [(event, _done(event)) for event in site.store.history(item) if event.kind in DONE],
         answer=answer,
         hidden=hidden,
         may_correct=answer is not None and answer.class_id is not None and (person.lead or answer.person == person.id),
-        names={c.id: c.name for c in classes},
-        living=living(classes),
+        latest=LATEST,
+        names=site.class_names(),
+        people=site.people_names(),
+        living=living(site.store.classes()),
         request_id=secrets.token_hex(16),
     )
-
-
-def _history(site: Site, item: int) -> list[tuple[str, str, str, str]]:
-    """The latest events of an item: when, what was done, the class or the text, and who did it."""
-    names, people = site.class_names(), site.people_names()
-    events = [event for event in site.store.history(item) if event.kind in DONE][-LATEST:]
-    return [
-        (
-            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
-            _done(event),
-            (event.text or "") if event.class_id is None else names.get(event.class_id, ""),
-            "someone" if event.person is None else people.get(event.person, "someone"),
-        )
-        for event in events
-    ]
 
 
 def _done(event: LabelEvent) -> str:
@@ -142,9 +128,9 @@ def rooted(page: str, root: str) -> str:
     return re.sub(r'((?:href|src|data-next)=")/(?!static/|/|\?all")', rf"\g<1>{root}/", page)
 
 
-def moment(when: float) -> str:
-    """A time as text, short."""
-    return time.strftime("%d %b %H:%M", time.localtime(when))
+def moment(when: float, form: str = "%d %b %H:%M") -> str:
+    """A time as text."""
+    return time.strftime(form, time.localtime(when))
 
 
 def mark_options(text: str) -> Markup:

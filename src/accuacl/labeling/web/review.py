@@ -1,4 +1,4 @@
-"""Answers that people have given: Review finds all and changes many at once; Settle shows disputes one after the other."""
+"""Answers that people have given: Review finds all and changes many at once; Settle shows disputes one by one."""
 
 from __future__ import annotations
 

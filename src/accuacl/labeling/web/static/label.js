@@ -4,7 +4,7 @@ import { Refused, get, newId, pause, post, send } from "/static/api.js";
 import { focusSearch, onChoose, pickKey, setClasses } from "/static/classes.js";
 import { at } from "/static/elements.js";
 import { GUARD, loadAhead } from "/static/images.js";
-import { isRepeated, onKey } from "/static/keys.js";
+import { isRepeated, onKey, wasActive } from "/static/keys.js";
 import { closeNewest, lost, refused } from "/static/notes.js";
 import { learned, progress, waiting } from "/static/progress.js";
 import * as show from "/static/show.js";
@@ -26,7 +26,6 @@ let state = null;
 let busy = false;
 let batch = ""; // the round of the last example
 let draws = 0; // counts, so that a state requested before the last drawing is recognised as outdated
-let active = false; // whether there was any input since the lease was last renewed
 
 /** @param {import("/static/api.js").View} view */
 function draw(view) {
@@ -132,9 +131,6 @@ async function guess() {
   }
 }
 
-const help = () => at("help").showModal();
-at("help-open").addEventListener("click", help);
-at("help-close").addEventListener("click", () => at("help").close());
 const about = { seen: () => seen, pick: () => pick, answerable: () => seen ?? broken, draw, say, change, skip };
 at("add").addEventListener("click", () => openNew(about));
 at("flag").addEventListener("click", () => flagIt(about));
@@ -150,21 +146,17 @@ at("guess").addEventListener("click", guess);
 onKey((key, shift) => {
   if (key === "s" && shift) return (sayWhy(about), true);
   const keys = { a: () => openNew(about), f: () => flagIt(about), c: showGuidelines };
-  const act = { ...keys, s: () => skip(), u: undo, g: guess, "/": focusSearch, "?": help }[key];
+  const act = { ...keys, s: () => skip(), u: undo, g: guess, "/": focusSearch }[key];
   if (act) act();
   else if (key === "escape") return closeNewest() || zoomKey(key);
   else return pickKey(key) || zoomKey(key) || show.playKey(key);
   return true;
 });
 
-// The lease is renewed while somebody is there: a page that is only open does not keep an example from others.
-for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchstart"]) {
-  addEventListener(name, () => (active = true), { passive: true, capture: true });
-}
+// The lease is renewed while somebody is there.
 setInterval(() => {
   const mine = pick;
-  if (!mine || busy || !active) return;
-  active = false;
+  if (!mine || busy || !wasActive()) return;
   send("/api/renew", { item: mine.item }).then(
     ({ status }) => void (status === 409 && mine === pick && next()),
     () => {}, // tried again in half a minute
