@@ -23,7 +23,7 @@ async function use(id, name) {
   const pick = about.pick();
   if (!pick || pick !== asked) return about.say(`There is a class ${name}.`);
   press(id);
-  await about.change("/api/label", { item: pick.item, class_id: id }, `Saved: ${name}.`);
+  await about.save("/api/label", { item: pick.item, class_id: id }, `Saved: ${name}.`);
 }
 
 // A class that is called nearly the same is offered first.

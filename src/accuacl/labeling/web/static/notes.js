@@ -37,7 +37,7 @@ export let busy = false; // whether a change waits for its answer: the pages mak
  */
 export async function change(path, body) {
   const again = (error) =>
-    lost(`${error instanceof Refused ? error.message : "The server does not respond."} Not saved yet; trying again.`);
+    lost(`${error instanceof Refused ? error.message : "The server does not respond."} Your answer is not saved yet; trying again.`);
   busy = true;
   try {
     return await post(path, body, again);
