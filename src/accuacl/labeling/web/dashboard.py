@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -107,6 +108,7 @@ def gather(site: Site, person: Person) -> View:
     classes = by_class(estimates, [c.id for c in living(site.store.classes())])
     return {
         "advice": [] if blind else advice(site, rows, estimates, classes, names),
+        "more": may_go_on(site.project, site.project.state()),
         "facts": facts(site, estimates, classes, blind),
         "trouble": site.trainer.now.trouble,
         "blind": blind,
@@ -136,8 +138,8 @@ def _of_closed_rounds(site: Site, rows: list[Reviewed]) -> list[Reviewed]:
 
 def advice(
     site: Site, rows: list[Reviewed], estimates: Estimates, classes: list[ClassEstimate], names: dict[int, str]
-) -> list[View]:
-    """What has happened and what to do, each with a link to the answers it is about."""
+) -> list[tuple[Advice, str]]:
+    """What has happened and what to do, each with the address of the answers that it is about."""
     project, state = site.project, site.project.state()
     answered = sum(row.answered for row in rows)
     doubts = Doubts(sum(row.unsettled for row in rows), sum(row.skipped for row in rows), answered)
@@ -145,26 +147,7 @@ def advice(
     pieces = advise(project.settings, estimates, gain, classes, names, doubts, state.left, state.task)
     if budget := describe_budget(project.settings, project.store, state.tasks):
         pieces.append(Advice(" ".join(budget)))
-    return [
-        {
-            "text": piece.text,
-            "do": piece.do,
-            "tone": piece.tone,
-            "to": _address(piece.about),
-            "button": _button(piece, may_go_on(project, state)),
-        }
-        for piece in pieces
-    ]
-
-
-def _button(piece: Advice, may_go_on: bool) -> View | None:
-    """What a lead can do about it at once: what the button says, and what it posts."""
-    if piece.action == "round":
-        post = f"/api/tasks/{piece.value}/round"
-        return {"says": f"One more round of task {piece.value + 1}", "post": post, "field": ""} if may_go_on else None
-    says = {"holdout": f"Hold out {piece.value} %", "memory": f"Replay {piece.value} examples"}
-    field = {"post": "/api/plan", "field": piece.action, "value": piece.value}
-    return {"says": says[piece.action], **field} if piece.action else None
+    return [(piece, _address(piece.about)) for piece in pieces]
 
 
 def _address(about: Sequence[tuple[str, str]]) -> str:
@@ -251,13 +234,8 @@ def heatmap(estimates: Estimates) -> View | None:
     moments = _shown(estimates)
     if not moments:
         return None
-
-    def of(task: int, moment: RoundAccuracy) -> Estimate | None:
-        return moment.accuracy[task] if task < len(moment.accuracy) else None
-
     rows = []
-    for task in range(moments[-1].task + 1):
-        cells = [of(task, moment) for moment in moments]
+    for task, cells in enumerate(zip_longest(*(moment.accuracy for moment in moments))):
         latest = next((e for e in reversed(cells) if e is not None), None)
         if latest is not None:
             rows.append((f"Task {task + 1}", held_out_of(task), latest.count, [e and _cell(e) for e in cells]))
