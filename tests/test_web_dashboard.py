@@ -12,8 +12,8 @@ from playwright.sync_api import expect
 
 from accuacl.labeling.project import Estimates, RoundAccuracy
 from accuacl.labeling.project.estimates import ClassEstimate, TaskEstimate, change, exact, mean, share
-from accuacl.labeling.web.charts import round_ticks
-from accuacl.labeling.web.dashboard import MOMENTS, class_rows, facts, forgetting, heatmap
+from accuacl.labeling.web.charts import round_ticks, strip
+from accuacl.labeling.web.dashboard import MOMENTS, facts, forgetting, heatmap
 from effort import wait_until
 from web_project import PATIENCE, browse, link
 
@@ -180,19 +180,13 @@ def test_the_mean_over_examples_stands_beside_the_mean_over_tasks(project):
     assert "accuracy, mean over examples" not in dict(facts(site(project), alone, [], False))
 
 
-def test_the_rows_of_classes_have_what_was_forgotten():
-    classes = [ClassEstimate(0, 3, share(1, 4), change(2, 0, 4)), ClassEstimate(1, 2, None)]
-    assert [row["forgetting"][:2] for row in class_rows(classes, {0: "cat", 1: "dog"})] == ["50", "\N{EN DASH}"]
-
-
 def test_the_accuracy_of_a_class_is_drawn_to_scale():
     accuracy = share(3, 4)
-    measured, unknown = class_rows([ClassEstimate(0, 3, accuracy), ClassEstimate(1, 2, None)], {0: "cat", 1: "dog"})
-    bar = re.search(r'class="bar" x1="([\d.]+)" x2="([\d.]+)"', measured["strip"])
-    (dot,) = re.findall(r'cx="([\d.]+)"', measured["strip"])
-    drawn = [float(x) - 6 for x in (bar[1], dot, bar[2])]
-    assert drawn == pytest.approx([accuracy.low, 75, accuracy.high], abs=0.06)
-    assert unknown["strip"] == ""
+    drawn = strip(accuracy)
+    bar = re.search(r'class="bar" x1="([\d.]+)" x2="([\d.]+)"', drawn)
+    (dot,) = re.findall(r'cx="([\d.]+)"', drawn)
+    places = [float(x) - 6 for x in (bar[1], dot, bar[2])]
+    assert places == pytest.approx([accuracy.low, 75, accuracy.high], abs=0.06)
 
 
 def test_the_heatmap_has_a_row_for_each_task_and_not_too_many_columns():

@@ -14,7 +14,7 @@ import pytest
 
 from accuacl import InputError
 from accuacl.labeling.project import Project, make, preview, read_texts
-from accuacl.labeling.web.places import Places
+from accuacl.labeling.web.incoming import Places
 from effort import wait_until
 from web_project import TestTrainer, browse, log_in, picture, running
 
@@ -171,8 +171,8 @@ def test_places_are_folders_each_under_a_name_of_its_own(tmp_path):
         (tmp_path / name).mkdir(parents=True)
         picture(1).save(tmp_path / name / f"{name[0]}.png")
     places = Places([tmp_path / "a" / "data", tmp_path / "b" / "data"])
-    assert places.list("", ()).folders == ["data", "data-2"]
-    assert places.list("data-2", (".png",)).files == ["data-2/b.png"]
+    assert places.list("", ())["folders"] == ["data", "data-2"]
+    assert places.list("data-2", (".png",))["files"] == ["data-2/b.png"]
     assert places.resolve("data-2/b.png") == (tmp_path / "b" / "data" / "b.png").resolve()
     with pytest.raises(InputError, match="this is a file"):
         places.list("data/a.png", ())

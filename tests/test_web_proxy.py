@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts
-from accuacl.labeling.web.proxy import proxy_login
+from accuacl.labeling.web.session import proxy_login
 from web_project import TestTrainer, browse, running
 
 PROXY, OTHER = "127.0.0.2", "127.0.0.1"

@@ -11,7 +11,7 @@ import pytest
 from accuacl.base.errors import InputError
 from accuacl.labeling.project.exported_tables import write_answers
 from accuacl.labeling.store import Reviewed
-from accuacl.labeling.web.review import Opinion, Wanted, matches, place
+from accuacl.labeling.web.review import SORT, Opinion, Wanted, matches
 from web_project import browse, log_in
 
 PER_ROUND = 6
@@ -178,7 +178,7 @@ def test_the_order_is_that_of_time_confidence_or_disagreement():
     ]
 
     def order(sort):
-        return [one.row.item for one in sorted(every, key=lambda one: place(one, sort))]
+        return [one.row.item for one in sorted(every, key=SORT[sort][1])]
 
     assert order("new") == [0, 1, 2, 3]  # as they come
     assert order("old") == [1, 2, 0, 3]

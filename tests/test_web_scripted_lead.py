@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import expect
 
-from accuacl.labeling.web.places import Places
+from accuacl.labeling.web.incoming import Places
 from web_browser import faint, nameless
 from web_project import PATIENCE, serving
 

@@ -13,7 +13,7 @@ from accuacl import InputError
 from accuacl.labeling.client import Client
 from accuacl.labeling.project import Project
 from accuacl.labeling.web import holds_projects
-from accuacl.labeling.web.site import rooted
+from accuacl.labeling.web.pages import rooted
 from commands import accuacl
 from web_project import PATIENCE, browse, serving
 

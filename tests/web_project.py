@@ -26,9 +26,9 @@ from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts
-from accuacl.labeling.web.places import Places
-from accuacl.labeling.web.proxy import ProxyLogin
+from accuacl.labeling.web.incoming import Places
 from accuacl.labeling.web.server import config_of
+from accuacl.labeling.web.session import ProxyLogin
 from accuacl.labeling.web.several import ProjectIndex, make_index
 from accuacl.labeling.web.site import Limit
 from accuacl.labeling.web.trainer import Trainer

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from accuacl.base.errors import InputError
@@ -32,13 +32,7 @@ class Pulled:
     left: tuple[str, ...] = ()
 
     def __add__(self, other: Pulled) -> Pulled:
-        return Pulled(
-            self.labelled + other.labelled,
-            self.skipped + other.skipped,
-            self.corrected + other.corrected,
-            self.refused + other.refused,
-            self.left + other.left,
-        )
+        return Pulled(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
 class Intake:
@@ -77,8 +71,10 @@ class Intake:
                 self.store.skip(self._person(annotation), item, request)
                 self._answered.add(item)
                 return Pulled(skipped=1)
+            if before[-1].kind == "skip":
+                return Pulled()
             late = "was labelled before it was skipped; it keeps its label"
-            return Pulled() if before[-1].kind == "skip" else Pulled(left=(f"task {task} in Label Studio {late}.",))
+            return Pulled(left=(f"task {task} in Label Studio {late}.",))
         id = self._class(annotation)
         if not before:
             self.store.label(self._person(annotation), item, id, request)
@@ -101,17 +97,16 @@ class Intake:
         choice = chosen[0]
         if choice not in self.choices:
             known = {c.name: c.id for c in living(self.store.classes())}
-            alike = near_names(choice, known)
-            if choice not in known and (alike or not self.new_classes):
-                hint = (
-                    f"did you mean {alike[0]}? Else add it on the page"
-                    if alike
-                    else "pull with --new-classes to add it"
-                )
-                raise InputError(f"the choice {choice[:LONGEST_NAME]!r} is not a class; {hint}.")
-            new = choice not in known
-            self.choices[choice] = self.store.add_class(choice, self._person(annotation)).id if new else known[choice]
+            self.choices[choice] = known[choice] if choice in known else self._new_class(choice, known, annotation)
         return self.choices[choice]
+
+    def _new_class(self, choice: str, known: Iterable[str], annotation: Mapping[str, Any]) -> int:
+        """Add a class, unless one is called nearly the same, or new ones are not wanted."""
+        alike = near_names(choice, known)
+        if alike or not self.new_classes:
+            hint = f"did you mean {alike[0]}? Else add it on the page" if alike else "pull with --new-classes to add it"
+            raise InputError(f"the choice {choice[:LONGEST_NAME]!r} is not a class; {hint}.")
+        return self.store.add_class(choice, self._person(annotation)).id
 
     def _person(self, annotation: Mapping[str, Any]) -> Person:
         """Who made the annotation, by e-mail; someone new is added, with an invitation that nobody knows."""

@@ -8,14 +8,13 @@ before or after they answer: see `is_blind` and `hidden`. Leads see everything.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, Field
 
-from accuacl.labeling.project import Item, RoundAccuracy, budget_of, training_gain, unlearned_guesses
+from accuacl.labeling.project import Item, budget_of, training_gain, unlearned_guesses
 from accuacl.labeling.store import Act, Expected, Person, Pick, Status, Turn, living
 from accuacl.labeling.web.images import media_type
 from accuacl.labeling.web.session import Limited
@@ -34,6 +33,10 @@ class LabelRequest(BaseModel):
     item: Number
     class_id: Number
     request: RequestId
+
+
+class ManyRequest(BaseModel):
+    items: Annotated[list[Number], Field(min_length=1, max_length=500)]
 
 
 class ReasonRequest(BaseModel):
@@ -106,7 +109,7 @@ def guess(item: Number, site: Here, person: Limited) -> View:
         raise HTTPException(409, "Your lease of this example has expired.")
     pick = _visible_guess(site, person, pick)
     site.store.show_guess(person, pick)  # since it may influence the answer
-    names = {c.id: c.name for c in site.store.classes()}
+    names = site.class_names()
     return {"name": None if pick.guess is None else names.get(pick.guess), "confidence": pick.confidence}
 
 
@@ -151,8 +154,8 @@ def _turn(site: Site, person: Person, act: Act | None = None) -> View:
     """Do what the person did; the state of the round, the next example, leased to them (None if there is none), and
     those that will probably come after it, for the page to load.
     """
-    others = frozenset(item for id, items in site.ahead.items() if id != person.id for item in items)
-    turn = site.store.turn(person, act, Expected(site.ahead.get(person.id, ()), others))
+    expected = Expected(site.ahead.get(person.id, ()), site.expected_by_others(person.id))
+    turn = site.store.turn(person, act, expected)
     if act is not None and act.kind == "undo" and turn.done is None:
         raise HTTPException(422, "You have nothing to undo in this round; correct earlier labels under Review.")
     view = _state(site, person, turn)
@@ -182,14 +185,17 @@ def _state(site: Site, person: Person, turn: Turn) -> View:
         "round": round,
         "rounds": site.project.settings.rounds_of(task),
         "own": {"labelled": turn.own.labelled, "skipped": turn.own.skipped},
-        "free": status is not None and status.open and _is_free(site, person, status),
+        "free": _is_free(site, person, status),
         "undo": turn.undo,
         "trained": _trained(site),
     }
     if phase == "done":
         state |= {"given": site.store.given(), "items": sum(task.count for task in site.project.tasks.all())}
     if person.lead or not turn.asks_twice:
-        state |= _counts(site, status)
+        used, total = budget_of(site.project.settings, site.project.tasks.all(), site.store, task)
+        counts = ("total", "labelled", "skipped", "opinions")
+        state |= {name: getattr(status, name) if status else 0 for name in counts}
+        state["budget"] = {"used": used, "total": total}
     return {"state": state, "classes": [{"id": c.id, "name": c.name} for c in living(turn.classes)]}
 
 
@@ -203,37 +209,25 @@ def _phase(site: Site, status: Status | None, now: Activity) -> str:
     return "done" if site.project.state().finished else "waiting"
 
 
-def _is_free(site: Site, person: Person, status: Status) -> bool:
+def _is_free(site: Site, person: Person, status: Status | None) -> bool:
     """Whether the person could be given an item now, beside the one that they have."""
+    if status is None or not status.open:
+        return False
     store = site.store
     return status.left > status.leased or store.opinions_wanted(person) > 0 or store.can_be_spared(person)
 
 
-def _counts(site: Site, status: Status | None) -> View:
-    """How many labels the round has, and how many the budget."""
-    project = site.project
-    used, total = budget_of(project.settings, project.tasks.all(), site.store, status.task if status else 0)
-    counts = (status.total, status.labelled, status.skipped, status.opinions) if status else (0, 0, 0, 0)
-    return dict(zip(("total", "labelled", "skipped", "opinions"), counts, strict=True)) | {
-        "budget": {"used": used, "total": total}
-    }
-
-
 def _trained(site: Site) -> View | None:
-    """What the last training has brought; found again only when the journal has changed."""
-    changed = site.project.journal.stat().st_mtime_ns
-    if site.trained[0] != changed:
-        site.trained = (changed, accuracy_gain(site.project.estimates().history[-2:]))
-    return site.trained[1]
-
-
-def accuracy_gain(history: Sequence[RoundAccuracy]) -> View | None:
     """The accuracy on all held-out items after the last training, and before it if they were the same; percent."""
-    gain = training_gain(history) if history else None
-    if gain is None:
-        return None
-    before = None if gain.before is None else _round_half_up(gain.before)
-    return {"before": before, "now": _round_half_up(gain.now), "count": gain.count}
+
+    def gain() -> View | None:
+        gain = training_gain(site.project.estimates().history)
+        if gain is None:
+            return None
+        before = None if gain.before is None else _round_half_up(gain.before)
+        return {"before": before, "now": _round_half_up(gain.now), "count": gain.count}
+
+    return site.kept("trained", site.journal_version(), gain)
 
 
 def _round_half_up(value: float) -> int:
@@ -261,12 +255,7 @@ def _visible_guess(site: Site, person: Person, pick: Pick) -> Pick:
 
 
 def _unlearned(site: Site) -> dict[int, tuple[int, float]]:
-    """`unlearned_guesses`, found again only when the journal has changed."""
-    journal = site.project.journal
-    changed = journal.stat().st_mtime_ns if journal.exists() else 0
-    if site.unlearned[0] != changed:
-        site.unlearned = (changed, unlearned_guesses(site.project))
-    return site.unlearned[1]
+    return site.kept("unlearned", site.journal_version(), lambda: unlearned_guesses(site.project))
 
 
 # Examples, and why they were chosen
@@ -319,30 +308,30 @@ MEANINGS = {
     "behind": "how much less probable that class is than the model's guess; 0 if it is the guess",
     "accuacl": "1 if AccuACL has chosen this example, 0 if the other half of the strategy has",
 }
-DISTANCES = {  # what `distance` is measured from depends on the strategy
-    "kcenter": "how far this example is, in the model's embedding, from the nearest one labelled in this task or "
-    "chosen before it; the farthest is chosen first",
-    "kcenter+memory": "how far this example is, in the model's embedding, from the nearest one labelled in this task, "
-    "kept in the replay memory or chosen before it; the farthest is chosen first",
-    "badge": "how much the training step that this example would cause differs from the most similar one among those "
-    "chosen before it in this round (for the first: how large the step is); larger distances are drawn more often",
-    "badge+memory": "how much the training step that this example would cause differs from the most similar one among "
-    "those in the replay memory or chosen before it in this round (for the first, without a memory: how large the step "
-    "is); larger distances are drawn more often",
-    "typiclust": "how far this example is, on average, from its 20 nearest in its cluster; the smallest is chosen "
-    "first",
-    "anchoral": "how far this example is from those labelled or chosen before it, as the strategy that AnchorAL uses "
-    "(badge, unless another was given) measures it",
-}
 COVERS = "how many of the task's examples this one newly stands for; larger is better"
-GAINS = {  # and so does what is gained
-    "coverage": COVERS,
-    "coverage+memory": "how many of the task's examples this one newly stands for, not counting those that the "
-    "replay memory stands for; larger is better",
-    "accuacl+coverage": COVERS,
-    "uncertain-coverage": "how many of the task's examples this one newly stands for, each counted by how undecided "
-    "the model is about it; larger is better",
-    "fisher-ratio": "how much this example lowers the uncertainty about old and new tasks together; larger is better",
+BY_STRATEGY = {  # what these scores mean depends on the strategy
+    ("kcenter", "distance"): "how far this example is, in the model's embedding, from the nearest one labelled in this "
+    "task or chosen before it; the farthest is chosen first",
+    ("kcenter+memory", "distance"): "how far this example is, in the model's embedding, from the nearest one labelled "
+    "in this task, kept in the replay memory or chosen before it; the farthest is chosen first",
+    ("badge", "distance"): "how much the training step that this example would cause differs from the most similar one "
+    "among those chosen before it in this round (for the first: how large the step is); larger distances are drawn "
+    "more often",
+    ("badge+memory", "distance"): "how much the training step that this example would cause differs from the most "
+    "similar one among those in the replay memory or chosen before it in this round (for the first, without a memory: "
+    "how large the step is); larger distances are drawn more often",
+    ("typiclust", "distance"): "how far this example is, on average, from its 20 nearest in its cluster; the smallest "
+    "is chosen first",
+    ("anchoral", "distance"): "how far this example is from those labelled or chosen before it, as the strategy that "
+    "AnchorAL uses (badge, unless another was given) measures it",
+    ("coverage", "gain"): COVERS,
+    ("coverage+memory", "gain"): "how many of the task's examples this one newly stands for, not counting those that "
+    "the replay memory stands for; larger is better",
+    ("accuacl+coverage", "gain"): COVERS,
+    ("uncertain-coverage", "gain"): "how many of the task's examples this one newly stands for, each counted by how "
+    "undecided the model is about it; larger is better",
+    ("fisher-ratio", "gain"): "how much this example lowers the uncertainty about old and new tasks together; larger "
+    "is better",
 }
 UNKNOWN = "a score of the strategy"  # a plugin's
 
@@ -353,8 +342,4 @@ def meaning(strategy: str, score: str) -> str:
     >>> meaning("entropy", "entropy")
     'how undecided the model is between all classes (nats); larger is chosen first'
     """
-    if score == "distance":
-        return DISTANCES.get(strategy, UNKNOWN)
-    if score == "gain" and strategy in GAINS:
-        return GAINS[strategy]
-    return MEANINGS.get(score, UNKNOWN)
+    return BY_STRATEGY.get((strategy, score)) or MEANINGS.get(score, UNKNOWN)

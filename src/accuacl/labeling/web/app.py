@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -32,20 +32,18 @@ from accuacl.labeling.web import (
     project_page,
     review,
     session,
-    settle,
 )
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.images import Decoder
-from accuacl.labeling.web.places import Places
-from accuacl.labeling.web.proxy import ProxyLogin
-from accuacl.labeling.web.session import Limited
+from accuacl.labeling.web.incoming import Places
+from accuacl.labeling.web.session import Limited, ProxyLogin
 from accuacl.labeling.web.site import Entrance, Site, View
 from accuacl.labeling.web.trainer import Trainer
 
 HERE = Path(__file__).parent
 router = APIRouter()
 # With calls that are documented.
-MODULES = (api, gallery, class_pages, people, project_page, incoming, dashboard, review, settle)
+MODULES = (api, gallery, class_pages, people, project_page, incoming, dashboard, review)
 SHOWN = 3  # wrong fields that a refusal names
 PARTS = ("body", "query", "path", "header", "cookie")  # of a request
 
@@ -63,15 +61,18 @@ def make_app(
     places: folders that leads may add data from. root: the path below which it is. proxy: a proxy that names the user.
     """
     site = Site(
-        project,
-        trainer or Trainer(project),
-        hosts or Hosts("127.0.0.1"),
-        Decoder(lambda item: project.image_bytes(item)[0], project.image_stamp),
-        PoolMap(project.tasks, project.settings),
-        Uploads(project),
-        places or Places(),
-        root,
-        proxy,
+        directory=project.directory,
+        store=project.store,
+        hosts=hosts or Hosts("127.0.0.1"),
+        places=places or Places(),
+        proxy=proxy,
+        title=project.directory.resolve().name,
+        root=root,
+        project=project,
+        trainer=trainer or Trainer(project),
+        decoder=Decoder(lambda item: project.image_bytes(item)[0], project.image_stamp),
+        pool_map=PoolMap(project.tasks, project.settings),
+        uploads=Uploads(project),
     )
 
     @contextlib.asynccontextmanager
@@ -92,12 +93,13 @@ def make_app(
 def prepare(app: FastAPI, site: Entrance) -> None:
     """What a project's page and the index of several have in common: sessions, static files, error responses, guard."""
     app.state.site = site
-    app.include_router(session.router)
+    for router in (session.router, pages.entrance):
+        app.include_router(router)
     app.mount("/static", _Static(directory=HERE / "static"))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_exception_handler(InputError, _conflict)
-    app.add_exception_handler(StoreUnavailable, _unavailable)
+    app.add_exception_handler(InputError, _sentence(409))  # what the project or its store refuses
+    app.add_exception_handler(StoreUnavailable, _sentence(503))  # the disk is full or gone; the page tries again
     app.add_exception_handler(Exception, _bug)
     app.add_middleware(Guard, hosts=site.hosts)
 
@@ -131,14 +133,9 @@ def _malformed(request: Request, error: Exception) -> Response:
     return _answer(request, 422, describe_malformed(error.errors()))
 
 
-def _conflict(request: Request, error: Exception) -> Response:
-    """What the project or its store refuses, with its sentence."""
-    return _answer(request, 409, request.app.state.site.describe(error))
-
-
-def _unavailable(request: Request, error: Exception) -> Response:
-    """The disk is full or gone; the page sends the request again until it succeeds."""
-    return _answer(request, 503, request.app.state.site.describe(error))
+def _sentence(status: int) -> Callable[[Request, Exception], Response]:
+    """Answer with the sentence of the error."""
+    return lambda request, error: _answer(request, status, request.app.state.site.describe(error))
 
 
 def _bug(request: Request, error: Exception) -> Response:
@@ -198,19 +195,17 @@ def _kind(value: Any) -> str:
 
 @router.get("/openapi.json", include_in_schema=False)
 def openapi(person: Limited) -> View:
-    """All calls below /api, as OpenAPI."""
     return described_calls()
 
 
 def described_calls() -> View:
     """All calls below /api, as OpenAPI."""
     every = [route for module in (session, *MODULES) for route in module.router.routes]
-    routes = [route for route in every if isinstance(route, APIRoute) and route.path.startswith("/api/")]
     return get_openapi(
         title="accuacl",
         version=accuacl.__version__,
         description="Label a project's examples. Log in once; the cookie says who you are.",
-        routes=routes,
+        routes=[route for route in every if isinstance(route, APIRoute) and route.path.startswith("/api/")],
     )
 
 
@@ -235,22 +230,16 @@ def calls() -> list[View]:
     return listed
 
 
-LIMITS = [("minimum", "", ""), ("minLength", "maxLength", " characters"), ("minItems", "maxItems", " of them")]
+LIMITS = {  # of a field; the largest number that an integer may be is of no interest
+    "minimum": "from {:g}",
+    "minLength": "length at least {}",
+    "maxLength": "length at most {}",
+    "maxItems": "at most {} of them",
+}
 
 
 def _field(name: str, schema: View, needed: bool) -> View:
     kinds = [schema, *schema.get("anyOf", ())]
     kind = " or ".join(str(each["type"]) for each in kinds if each.get("type", "null") != "null") or "any"
-    limits = [text for least, most, unit in LIMITS if (text := _range(schema.get(least), schema.get(most), unit))]
+    limits = [text.format(schema[limit]) for limit, text in LIMITS.items() if limit in schema]
     return {"name": name, "kind": ", ".join([kind, *limits]), "needed": needed}
-
-
-def _range(least: float | None, most: float | None, unit: str) -> str:
-    """As a text; the largest number that an integer may be is of no interest.
-
-    >>> _range(8, 100, " characters"), _range(None, 400, " characters"), _range(0, None, "")
-    ('8 to 100 characters', 'up to 400 characters', 'from 0')
-    """
-    if most is None:
-        return "" if least is None else f"from {least:g}{unit}"
-    return f"{least:g} to {most:g}{unit}" if least else f"up to {most:g}{unit}"

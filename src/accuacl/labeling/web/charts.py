@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -33,7 +33,7 @@ class Series:
 
     name: str
     points: Sequence[Point]
-    to: str = ""
+    to: str
 
 
 @dataclass(frozen=True)
@@ -52,42 +52,57 @@ class Scale:
         inside = min(max(value, self.low), self.high)
         return TOP + (HEIGHT - TOP - BOTTOM) * (self.high - inside) / (self.high - self.low)
 
+    def path(self, points: Iterable[tuple[float, float]], shift: float = 0.0) -> str:
+        """The attribute `points` of a line."""
+        return " ".join(f"{self.across(x) + shift:.1f},{self.up(value):.1f}" for x, value in points)
 
-def plot(
-    series: Sequence[Series],
-    ticks: Sequence[str],
-    x: str,
-    alt: str,
-    low: float = 0.0,
-    high: float = 100.0,
-) -> Markup:
+
+def plot(series: Sequence[Series], ticks: Sequence[str], x: str, alt: str, low: float, high: float) -> Markup:
     """Lines with a vertical bar for each interval, between round numbers.
 
-    >>> str(plot([Series("task 1", [Point(0, 80.0, 70.0, 90.0)])], ["1.1"], "after", "Accuracy"))[:18]
+    >>> line = Series("task 1", [Point(0, 80.0, 70.0, 90.0)], "/review")
+    >>> str(plot([line], ["1.1"], "after", "Accuracy", 0, 100))[:18]
     '<svg class="plot" '
     """
     levels, ends = round_ticks(low, high), list[float]()
     scale = Scale(-0.5, len(ticks) - 0.5, levels[0], levels[-1])
-    every = -(-len(ticks) // TICKS)
-    linked = any(line.to for line in series)
-    elements = [
-        head(alt, "group" if linked else "img"),
-        *axes(scale, levels, {i: ticks[i] for i in range(0, len(ticks), every)}, x),
-    ]
+    drawn: list[Markup] = []
     for i, line in enumerate(series):
         shift = 4.0 * (i - (len(series) - 1) / 2)  # so that the intervals of two lines do not cover each other
-        dots = [(scale.across(p.x) + shift, scale.up(p.value)) for p in line.points]
-        elements.append(Markup('<g class="s{}">').format(i % 6))
-        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in dots)
-        elements.append(Markup('<polyline points="{}"/>').format(path))
-        for point in line.points:
-            elements += _dot(scale, point, _title(line, point, f"{x} {ticks[int(point.x)]}"), shift)
-        if line.name and dots:
-            name = _text(dots[-1][0] + 10, _free(dots[-1][1], ends) + 4, line.name, "start")
-            now = _title(line, line.points[-1], f"{x} {ticks[int(line.points[-1].x)]}")
-            elements.append(_link(line.to, now, dots[-1][0] + 6, ends[-1], name) if line.to else name)
-        elements.append(Markup("</g>"))
-    return Markup("").join([*elements, Markup("</svg>")])
+        path = scale.path([(p.x, p.value) for p in line.points], shift)
+        drawn.append(Markup('<g class="s{}"><polyline points="{}"/>').format(i % 6, path))
+        titles = [f"{line.name} {x} {ticks[int(p.x)]}: {_range(p)}" for p in line.points]
+        for point, title in zip(line.points, titles, strict=True):
+            drawn += _dot(scale, point, title, shift)
+        end = line.points[-1]
+        height = _free(scale.up(end.value), ends)
+        drawn.append(_linked_name(line, titles[-1], scale.across(end.x) + shift + 6, height))
+        drawn.append(Markup("</g>"))
+    named = {float(i): ticks[i] for i in range(0, len(ticks), -(-len(ticks) // TICKS))}
+    return _drawing(drawn, scale, levels, named, x, alt, "group")
+
+
+def curve(points: Sequence[Point], band: Sequence[Point], x: str, alt: str) -> Markup:
+    """Measured values with their intervals over a number, and how they are expected to continue: a line within a band.
+
+    >>> "band" in curve([Point(20, 50, 30, 70)], [Point(20, 50, 40, 60), Point(80, 90, 70, 95)], "labels", "A curve")
+    True
+    """
+    places = [point.x for point in (*points, *band)]
+    ticks = round_ticks(0, max(places))
+    scale = Scale(0, max(ticks[-1], *places), 0, 100)
+    drawn: list[Markup] = []
+    if band:
+        around = scale.path([*((p.x, p.high) for p in band), *((p.x, p.low) for p in reversed(band))])
+        middle = scale.path([(p.x, p.value) for p in band])
+        drawn.append(Markup('<polygon class="band" points="{}"/>').format(around))
+        drawn.append(Markup('<polyline class="foreseen" points="{}"/>').format(middle))
+    drawn.append(Markup('<g class="s0">'))
+    for point in points:
+        title = f"{point.x:g} {x}: {point.value:.0f} % ({point.low:.0f} to {point.high:.0f})"
+        drawn += _dot(scale, point, title)
+    drawn.append(Markup("</g>"))
+    return _drawing(drawn, scale, round_ticks(0, 100), {tick: f"{tick:g}" for tick in ticks}, x, alt, "img")
 
 
 def round_ticks(low: float, high: float) -> list[float]:
@@ -101,6 +116,19 @@ def round_ticks(low: float, high: float) -> list[float]:
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor * LINES >= span * (1 - 1e-9))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [step * i + 0.0 for i in range(first, max(last, first + 1) + 1)]
+
+
+def strip(estimate: Estimate) -> Markup:
+    """A percentage and its interval between 0 and 100, to stand beside the numbers in a row of a table.
+
+    >>> strip(Estimate(80.0, 49.0, 94.0, 10)).count("<line")
+    4
+    """
+    grid = [_line("grid", x, x, 0, 16) for x in (6, 56, 106)]
+    bar = _line("bar", 6 + estimate.low, 6 + estimate.high, 8, 8)
+    dot = Markup('<circle cx="{:.1f}" cy="8" r="4"/>').format(6 + estimate.value)
+    begin = Markup('<svg class="strip" viewBox="0 0 112 16" aria-hidden="true">')
+    return Markup("").join([begin, *grid, bar, dot, Markup("</svg>")])
 
 
 def signed(value: float, form: str = ".0f") -> str:
@@ -121,17 +149,28 @@ def with_interval(estimate: Estimate | None) -> str:
     >>> with_interval(Estimate(57.0, -0.3, 89.0, 7)), with_interval(Estimate(0.0, -20.0, 20.0, 12))
     ('57 (0 to 89)', '0 (−20 to 20)')
     """
-    if estimate is None:
-        return "\N{EN DASH}"
-    return f"{signed(estimate.value)} ({signed(estimate.low)} to {signed(estimate.high)})"
+    return "\N{EN DASH}" if estimate is None else _range(estimate)
 
 
-def head(alt: str, role: str = "img") -> Markup:
-    """How a plot begins. Links inside of an image are hidden from screen readers, but not those of a group."""
-    return Markup('<svg class="plot" viewBox="0 0 {} {}" role="{}" aria-label="{}">').format(WIDTH, HEIGHT, role, alt)
+def _range(value: Estimate | Point) -> str:
+    return f"{signed(value.value)} ({signed(value.low)} to {signed(value.high)})"
 
 
-def axes(scale: Scale, levels: Sequence[float], ticks: Mapping[float, str], x: str) -> Iterator[Markup]:
+def _drawing(
+    drawn: Iterable[Markup],
+    scale: Scale,
+    levels: Sequence[float],
+    ticks: Mapping[float, str],
+    x: str,
+    alt: str,
+    role: str,
+) -> Markup:
+    """The whole plot. role: links inside of an image are hidden from screen readers, but not those of a group."""
+    begin = Markup('<svg class="plot" viewBox="0 0 {} {}" role="{}" aria-label="{}">').format(WIDTH, HEIGHT, role, alt)
+    return Markup("").join([begin, *_axes(scale, levels, ticks, x), *drawn, Markup("</svg>")])
+
+
+def _axes(scale: Scale, levels: Sequence[float], ticks: Mapping[float, str], x: str) -> Iterator[Markup]:
     """A line for each level, that of zero stronger, and what the x axis says at its ticks and as a whole."""
     right = WIDTH - RIGHT
     for value in levels:
@@ -143,45 +182,6 @@ def axes(scale: Scale, levels: Sequence[float], ticks: Mapping[float, str], x: s
     yield _text((LEFT + right) / 2, HEIGHT - 5, x, "middle")
 
 
-def curve(points: Sequence[Point], band: Sequence[Point], x: str, alt: str) -> Markup:
-    """Measured values with their intervals over a number, and how they are expected to continue: a line within a band.
-
-    >>> "band" in curve([Point(20, 50, 30, 70)], [Point(20, 50, 40, 60), Point(80, 90, 70, 95)], "labels", "A curve")
-    True
-    """
-    places = [point.x for point in (*points, *band)]
-    ticks = round_ticks(0, max(places))
-    scale = Scale(0, max(ticks[-1], *places), 0, 100)
-    elements = [head(alt), *axes(scale, round_ticks(0, 100), {tick: f"{tick:g}" for tick in ticks}, x)]
-    if band:
-        around = [(p.x, p.high) for p in band] + [(p.x, p.low) for p in reversed(band)]
-        elements.append(Markup('<polygon class="band" points="{}"/>').format(_path(scale, around)))
-        middle = _path(scale, [(p.x, p.value) for p in band])
-        elements.append(Markup('<polyline class="foreseen" points="{}"/>').format(middle))
-    elements.append(Markup('<g class="s0">'))
-    for point in points:
-        title = f"{point.x:g} {x}: {point.value:.0f} % ({point.low:.0f} to {point.high:.0f})"
-        elements += _dot(scale, point, title)
-    return Markup("").join([*elements, Markup("</g></svg>")])
-
-
-def strip(estimate: Estimate) -> Markup:
-    """A percentage and its interval between 0 and 100, to stand beside the numbers in a row of a table.
-
-    >>> strip(Estimate(80.0, 49.0, 94.0, 10)).count("<line")
-    4
-    """
-    grid = [_line("grid", x, x, 0, 16) for x in (6, 56, 106)]
-    bar = _line("bar", 6 + estimate.low, 6 + estimate.high, 8, 8)
-    dot = Markup('<circle cx="{:.1f}" cy="8" r="4"/>').format(6 + estimate.value)
-    begin = Markup('<svg class="strip" viewBox="0 0 112 16" aria-hidden="true">')
-    return Markup("").join([begin, *grid, bar, dot, Markup("</svg>")])
-
-
-def _path(scale: Scale, places: Sequence[tuple[float, float]]) -> str:
-    return " ".join(f"{scale.across(a):.1f},{scale.up(b):.1f}" for a, b in places)
-
-
 def _dot(scale: Scale, point: Point, title: str, shift: float = 0.0) -> list[Markup]:
     """A value with its interval."""
     a, b = scale.across(point.x) + shift, scale.up(point.value)
@@ -189,16 +189,13 @@ def _dot(scale: Scale, point: Point, title: str, shift: float = 0.0) -> list[Mar
     return [_line("bar", a, a, scale.up(point.low), scale.up(point.high)), dot]
 
 
-def _title(line: Series, point: Point, where: str) -> str:
-    return f"{line.name} {where}: {signed(point.value)} ({signed(point.low)} to {signed(point.high)})".strip()
-
-
-def _link(to: str, title: str, left: float, middle: float, inside: Markup) -> Markup:
-    """A link from the name of a line, with room for a finger."""
-    begin = Markup('<a href="{}" aria-label="{}">').format(to, title)
+def _linked_name(line: Series, title: str, left: float, middle: float) -> Markup:
+    """The name of a line, as a link with room for a finger."""
+    begin = Markup('<a href="{}" aria-label="{}">').format(line.to, title)
     top, width = middle - APART / 2, WIDTH - left
     room = f'<rect class="room" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{APART}"/>'
-    return Markup("").join([begin, Markup(room), inside, Markup("</a>")])
+    name = _text(left + 4, middle + 4, line.name, "start")
+    return Markup("").join([begin, Markup(room), name, Markup("</a>")])
 
 
 def _line(kind: str, x1: float, x2: float, y1: float, y2: float) -> Markup:

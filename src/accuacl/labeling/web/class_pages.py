@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Annotated
 
@@ -11,19 +10,10 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import (
-    Class,
-    ClassChange,
-    Guideline,
-    Person,
-    alike_pairs,
-    clean_name,
-    living,
-    near_names,
-)
+from accuacl.labeling.store import ClassChange, Guideline, Person, alike_pairs, clean_name, living, near_names
 from accuacl.labeling.web import api
-from accuacl.labeling.web.api import ItemRequest, RequestId
-from accuacl.labeling.web.pages import render
+from accuacl.labeling.web.api import ItemRequest, ManyRequest, RequestId
+from accuacl.labeling.web.pages import SNIP, render
 from accuacl.labeling.web.session import ClassEditor, Lead, Limited, Proposer
 from accuacl.labeling.web.site import Here, Number, Site, View
 
@@ -31,7 +21,6 @@ router = APIRouter()
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 LATEST = 20  # changes that are listed
 MANY = 500  # classes that are added at once
-SNIP = 200  # characters of a text that are shown
 
 
 class ClassNameRequest(BaseModel):
@@ -61,10 +50,6 @@ class GuideRequest(BaseModel):
     examples: Annotated[str, Field(max_length=400, pattern=r"^[\d\s,]*$")] = ""  # numbers of items
 
 
-class ExamplesRequest(BaseModel):
-    items: Annotated[list[Number], Field(min_length=1, max_length=500)]
-
-
 class ProposeRequest(BaseModel):
     name: Name
     request: RequestId
@@ -83,7 +68,6 @@ def classes(request: Request, site: Here, person: Limited) -> str:
     """What each class means; leads can change it."""
     every, counts, guidelines = site.store.classes(), site.store.counts_by_class(), _guidelines(site, person)
     names = {c.id: c.name for c in every}
-    people = {each.id: each.name for each in site.store.people()}
     return render(
         request,
         "classes.html",
@@ -92,8 +76,9 @@ def classes(request: Request, site: Here, person: Limited) -> str:
         living=[(c, counts.get(c.id, 0), guidelines.get(c.id)) for c in living(every)],
         counted=not api.is_blind(site, person),
         merged=[(c, names[c.merged_into]) for c in every if c.merged_into is not None],
-        changes=_changes(site, people) if person.lead else [],
-        proposals=[(proposal, people.get(proposal.person, "")) for proposal in site.store.proposals()],
+        changes=_changes(site) if person.lead else [],
+        proposals=site.store.proposals(),
+        people=site.people_names(),
         images=site.project.settings.kind == "images",
     )
 
@@ -112,12 +97,12 @@ def add_class(body: ClassNameRequest, site: Here, person: ClassEditor) -> View:
 
     If the name resembles that of another class, nothing is added, and that class is offered.
     """
-    known = {c.name: c for c in living(site.store.classes())}
-    same = known.get(" ".join(body.name.split()))
-    if same is None and not body.sure and (near := _near(body.name, known)):
+    near = _near(site, body.name)
+    same = [c["id"] for c in near if c["name"] == " ".join(body.name.split())]
+    if near and not same and not body.sure:
         return {"near": near, **api.round_state(site, person)}
-    added = same or site.store.add_class(body.name, person)
-    return {"added": added.id, **api.round_state(site, person)}
+    added = same[0] if same else site.store.add_class(body.name, person).id
+    return {"added": added, **api.round_state(site, person)}
 
 
 @router.post("/api/classes/many")
@@ -149,7 +134,7 @@ def undo(body: UndoChangeRequest, site: Here, person: Lead) -> View:
 @router.post("/api/classes/{id}/rename")
 def rename_class(id: Number, body: ClassNameRequest, site: Here, person: ClassEditor) -> View:
     """Rename a class. If the name resembles that of another class, nothing changes, and that class is returned."""
-    near = [] if body.sure else _alike(body.name, [c for c in living(site.store.classes()) if c.id != id])
+    near = [] if body.sure else _near_but_not_equal(site, body.name, id)
     if not near:
         site.store.rename_class(id, body.name, person)
     return {"near": near}
@@ -178,7 +163,7 @@ def add_example(id: Number, body: ItemRequest, site: Here, person: Lead) -> View
 
 
 @router.post("/api/classes/{id}/examples")
-def add_examples(id: Number, body: ExamplesRequest, site: Here, person: Lead) -> View:
+def add_examples(id: Number, body: ManyRequest, site: Here, person: Lead) -> View:
     """Use several items as examples in the guideline of a class."""
     site.store.add_examples(person, id, body.items)
     return {}
@@ -187,7 +172,7 @@ def add_examples(id: Number, body: ExamplesRequest, site: Here, person: Lead) ->
 @router.post("/api/proposals")
 def propose(body: ProposeRequest, site: Here, person: Proposer) -> View:
     """Propose a class. If the name resembles that of an existing one, nothing happens, and that class is offered."""
-    near = [] if body.sure else _near(body.name, {c.name: c for c in living(site.store.classes())})
+    near = [] if body.sure else _near(site, body.name)
     if not near:
         site.store.propose(person, body.name, body.request)
     return {"near": near, **api.round_state(site, person)}
@@ -198,7 +183,7 @@ def settle(id: Number, body: SettleRequest, site: Here, person: ClassEditor) -> 
     """Add a proposed class, or decline it. If the name resembles that of another class, nothing happens, and that class
     is returned.
     """
-    near = [] if body.sure or not body.name else _alike(body.name, living(site.store.classes()))
+    near = [] if body.sure or not body.name else _near_but_not_equal(site, body.name)
     if not near:
         site.store.settle(person, id, body.name or None)
     return {"near": near}
@@ -220,33 +205,20 @@ def _guideline(site: Site, name: str, guideline: Guideline) -> View:
     return {"name": name, "text": guideline.text, "examples": shown}
 
 
-def _alike(name: str, others: list[Class]) -> list[View]:
-    """Classes that are called nearly the same; none if one has that very name, which the store refuses."""
-    known = {c.name: c for c in others}
-    return [] if " ".join(name.split()) in known else _near(name, known)
+def _near(site: Site, name: str, but: int | None = None) -> list[View]:
+    """Classes whose names are the same or nearly so. but: the class that is renamed."""
+    known = {c.name: c.id for c in living(site.store.classes()) if c.id != but}
+    return [{"id": known[other], "name": other} for other in near_names(name, known)]
 
 
-def _near(name: str, known: dict[str, Class]) -> list[View]:
-    return [{"id": known[other].id, "name": other} for other in near_names(name, known)]
+def _near_but_not_equal(site: Site, name: str, but: int | None = None) -> list[View]:
+    """Classes whose names are nearly the same; none if one has that very name, which the store refuses."""
+    near = _near(site, name, but)
+    return [] if any(c["name"] == " ".join(name.split()) for c in near) else near
 
 
-def _changes(site: Site, people: dict[int, str]) -> list[tuple[int, str, bool]]:
-    """The latest changes of classes, and earlier ones that can be undone: event, sentence, whether it can be undone."""
+def _changes(site: Site) -> list[tuple[ClassChange, bool]]:
+    """The latest changes of classes, and earlier ones that can be undone; whether each can be."""
     undoable = site.store.undoable_class_changes()
-    return [
-        (change.event, _describe(change, people), change.event in undoable)
-        for i, change in enumerate(site.store.class_changes())
-        if i < LATEST or change.event in undoable
-    ]
-
-
-def _describe(change: ClassChange, people: dict[int, str]) -> str:
-    """A change of classes as a sentence."""
-    who = people.get(change.person, "someone") if change.person is not None else "somebody, on the command line"
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.time))
-    what = {
-        "added": f"“{change.to}” was added",
-        "renamed": f"“{change.name}” was renamed to “{change.to}”",
-        "merged": f"“{change.name}” was merged into “{change.to}”",
-    }[change.kind]
-    return f"{what} by {who}, {when}"
+    changes = enumerate(site.store.class_changes())
+    return [(change, change.event in undoable) for i, change in changes if i < LATEST or change.event in undoable]

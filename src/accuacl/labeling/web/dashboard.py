@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from accuacl.base.errors import InputError, counted
+from accuacl.base.errors import counted
 from accuacl.labeling.project import (
     Advice,
     ClassEstimate,
     Doubts,
     Estimate,
     Estimates,
+    Item,
     RoundAccuracy,
     advise,
     by_class,
@@ -28,8 +30,8 @@ from accuacl.labeling.project import (
 )
 from accuacl.labeling.store import Person, Reviewed, living
 from accuacl.labeling.web import api
-from accuacl.labeling.web.charts import Point, Series, curve, plot, strip, with_interval
-from accuacl.labeling.web.pages import render
+from accuacl.labeling.web.charts import Point, Series, curve, plot, with_interval
+from accuacl.labeling.web.pages import render, snip
 from accuacl.labeling.web.project_page import may_go_on
 from accuacl.labeling.web.session import Limited
 from accuacl.labeling.web.site import Here, Number, Site, View
@@ -37,8 +39,6 @@ from accuacl.labeling.web.site import Here, Number, Site, View
 router = APIRouter()
 MOST = 24  # classes in the confusion matrix
 SHEET = 24  # picks of a round that are shown
-SNIP = 140  # characters of a text that are shown
-SNIPPET = 200  # beside the map
 UNLABELLED, PICKED, LABELLED, SKIPPED = range(4)  # on the map
 
 
@@ -69,8 +69,12 @@ def pool_map(site: Here, person: Limited) -> View:
         [item, round(1000 * x), round(1000 * y), *_map_state(rows.get(item))]
         for item, (x, y) in zip(items.tolist(), places.tolist(), strict=True)
     ]
-    names = {c.id: c.name for c in site.store.classes()}
-    return {"points": points, "total": total, "classes": names, "images": site.project.settings.kind == "images"}
+    return {
+        "points": points,
+        "total": total,
+        "classes": site.class_names(),
+        "images": site.project.settings.kind == "images",
+    }
 
 
 def _map_state(row: Reviewed | None) -> tuple[int, int]:
@@ -84,28 +88,27 @@ def _map_state(row: Reviewed | None) -> tuple[int, int]:
 @router.get("/api/item/{item}")
 def item(item: Number, site: Here, person: Limited) -> View:
     """What is shown of an item."""
-    try:
-        shown = site.project.item(item)
-    except InputError as error:
-        raise HTTPException(404, "There is no such item.") from error
-    text = shown.text or ", ".join(f"{name} {value}" for name, value in shown.fields)
-    return {"item": item, "kind": shown.kind, "snip": text[:SNIPPET]}
+    shown = site.item(item)
+    return {"item": item, "kind": shown.kind, "snip": snip(shown)}
 
 
 def gather(site: Site, person: Person) -> View:
     """Everything that the template needs, for one person."""
-    store, estimates, rows = site.store, site.project.estimates(), site.store.everything()
-    blind = api.is_blind(site, person)
+    estimates, every = site.project.estimates(), site.store.everything()
+    rows, blind = every, api.is_blind(site, person)
     if blind:
+        hidden = api.hidden(site, person)
+        every = [row for row in every if row.item not in hidden]
         rows = _of_closed_rounds(site, rows)
         labelled = [row for row in rows if row.class_id is not None]
         by_person = Counter(row.person for row in labelled if row.person is not None)
         labels = Counter(row.class_id for row in labelled if row.class_id is not None)
         estimates = replace(estimates, labels_by_class=dict(labels), labels_by_person=dict(by_person))
-    names = {c.id: c.name for c in store.classes()}
-    classes = by_class(estimates, [c.id for c in living(store.classes())])
+    names = site.class_names()
+    classes = by_class(estimates, [c.id for c in living(site.store.classes())])
     return {
         "advice": [] if blind else advice(site, rows, estimates, classes, names),
+        "more": may_go_on(site.project, site.project.state()),
         "facts": facts(site, estimates, classes, blind),
         "trouble": site.trainer.now.trouble,
         "blind": blind,
@@ -114,19 +117,15 @@ def gather(site: Site, person: Person) -> View:
         "curve": learning_curve(estimates),
         "forgetting": forgetting(estimates),
         "fewer": FALLEN if sum(t.forgetting is not None for t in estimates.tasks) > FALLEN else 0,
-        "numbers": [
-            (
-                f"Task {t.task + 1}",
-                held_out_of(t.task),
-                [with_interval(t.learned), with_interval(t.now), with_interval(t.forgetting), t.now.count],
-            )
-            for t in estimates.tasks
-        ],
-        "classes": class_rows(classes, names),
+        "tasks": estimates.tasks,
+        "held_out_of": held_out_of,
+        "names": names,
+        "classes": classes,
         "class_forgetting": bool(estimates.class_forgetting),
-        "people": person_rows(estimates, {each.id: each.name for each in store.people()}),
-        "confusion": confusion(estimates, names),
-        "sheets": sheets(site, names, api.hidden(site, person) if blind else set()),
+        "people": site.people_names(),
+        "labels_by_person": sorted(estimates.labels_by_person.items(), key=lambda item: -item[1]),
+        "confusion": confusion(estimates),
+        "sheets": sheets(site, every),
     }
 
 
@@ -139,8 +138,8 @@ def _of_closed_rounds(site: Site, rows: list[Reviewed]) -> list[Reviewed]:
 
 def advice(
     site: Site, rows: list[Reviewed], estimates: Estimates, classes: list[ClassEstimate], names: dict[int, str]
-) -> list[View]:
-    """What has happened and what to do, each with a link to the answers it is about."""
+) -> list[tuple[Advice, str]]:
+    """What has happened and what to do, each with the address of the answers that it is about."""
     project, state = site.project, site.project.state()
     answered = sum(row.answered for row in rows)
     doubts = Doubts(sum(row.unsettled for row in rows), sum(row.skipped for row in rows), answered)
@@ -148,26 +147,7 @@ def advice(
     pieces = advise(project.settings, estimates, gain, classes, names, doubts, state.left, state.task)
     if budget := describe_budget(project.settings, project.store, state.tasks):
         pieces.append(Advice(" ".join(budget)))
-    return [
-        {
-            "text": piece.text,
-            "do": piece.do,
-            "tone": piece.tone,
-            "to": _address(piece.about),
-            "button": _button(piece, may_go_on(project, state)),
-        }
-        for piece in pieces
-    ]
-
-
-def _button(piece: Advice, may_go_on: bool) -> View | None:
-    """What a lead can do about it at once: what the button says, and what it posts."""
-    if piece.action == "round":
-        post = f"/api/tasks/{piece.value}/round"
-        return {"says": f"One more round of task {piece.value + 1}", "post": post, "field": ""} if may_go_on else None
-    says = {"holdout": f"Hold out {piece.value} %", "memory": f"Replay {piece.value} examples"}
-    field = {"post": "/api/plan", "field": piece.action, "value": piece.value}
-    return {"says": says[piece.action], **field} if piece.action else None
+    return [(piece, _address(piece.about)) for piece in pieces]
 
 
 def _address(about: Sequence[tuple[str, str]]) -> str:
@@ -214,76 +194,25 @@ def _held(estimate: Estimate) -> str:
     return counted(estimate.count, "held-out example")
 
 
-def person_rows(estimates: Estimates, people: dict[int, str]) -> list[tuple[str, int, float, str]]:
-    """Name, labels in use, these relative to the most, and where to review them; most first."""
-    counts = sorted(estimates.labels_by_person.items(), key=lambda item: -item[1])
-    return [(people[id], n, n / counts[0][1], f"/review?show=labelled&person={id}") for id, n in counts]
-
-
-def class_rows(classes: list[ClassEstimate], names: dict[int, str]) -> list[View]:
-    """A row for each class: its labels, relative to the most, its accuracy and forgetting, its held-out examples."""
-    most = max([1, *(estimate.labels for estimate in classes)])
-    return [
-        {
-            "id": estimate.id,
-            "name": names[estimate.id],
-            "labels": estimate.labels,
-            "share": estimate.labels / most,
-            "accuracy": with_interval(estimate.accuracy),
-            "strip": strip(estimate.accuracy) if estimate.accuracy else "",
-            "forgetting": with_interval(estimate.forgetting),
-            "held": estimate.accuracy.count if estimate.accuracy else 0,
-            "to": f"/review?label={estimate.id}",
-        }
-        for estimate in classes
-    ]
-
-
-def confusion(estimates: Estimates, names: dict[int, str]) -> View | None:
-    """The confusion matrix of held-out items: rows are labels, columns guesses; the most confused classes if many."""
-    pairs = estimates.confusion
+def confusion(estimates: Estimates) -> View | None:
+    """The counts of held-out items by label and guess; of many classes those that are confused most."""
     wrong: Counter[int] = Counter()
-    for (label, guess), count in pairs.items():
+    for (label, guess), count in estimates.confusion.items():
         wrong[label] += count * (label != guess)
         wrong[guess] += count * (label != guess)
-    kept = sorted(id for id, _ in wrong.most_common(MOST))
-    if not kept:
-        return None
-
-    def cell(label: int, guess: int) -> tuple[int, str, str]:
-        count, address = pairs.get((label, guess), 0), f"/review?held=1&label={label}&guess={guess}"
-        return count, "" if not count else "right" if label == guess else "wrong", address
-
-    rows = [(label, names[label], [cell(label, guess) for guess in kept]) for label in kept]
-    return {"classes": [(id, names[id]) for id in kept], "rows": rows, "left_out": len(wrong) - len(kept)}
+    shown = sorted(id for id, _ in wrong.most_common(MOST))
+    return {"shown": shown, "left_out": len(wrong) - len(shown), "counts": estimates.confusion} if shown else None
 
 
-def sheets(site: Site, names: dict[int, str], hidden: Set[int]) -> list[tuple[str, list[View]]]:
-    """The picks of the last two rounds that had any, with their labels, by the name of the round; no hidden ones."""
-    status = site.store.status()
-    if status is None:
-        return []
-    present = [(status.task, r) for r in range(status.round, -1, -1)]
-    earlier = [(t, r) for t in range(status.task - 1, -1, -1) for r in range(site.project.rounds(t) - 1, -1, -1)]
-    filled: list[tuple[str, list[View]]] = []
-    for t, r in [*present, *earlier]:
-        items = [pick.item for pick in site.store.picks(t, r) if pick.item not in hidden][:SHEET]
-        if items:
-            filled.append((f"Task {t + 1}, round {r + 1}", _sheet(site, names, items)))
-        if len(filled) == 2:
-            break
-    return filled
-
-
-def _sheet(site: Site, names: dict[int, str], items: list[int]) -> list[View]:
-    labels = {answer.item: answer.class_id for answer in site.store.answers(items)}
-    shown = []
-    for item in map(site.project.item, items):
-        label = labels.get(item.id)
-        what = names[label] if label is not None else "skipped" if item.id in labels else "not labelled"
-        snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
-        shown.append({"item": item.id, "kind": item.kind, "snip": snip[:SNIP], "what": what, "class_id": label})
-    return shown
+def sheets(site: Site, rows: Iterable[Reviewed]) -> list[tuple[str, list[tuple[Reviewed, Item]]]]:
+    """The picks of the last two rounds that had any, by the name of the round."""
+    rounds: dict[tuple[int, int], list[Reviewed]] = {}
+    for row in rows:
+        rounds.setdefault((row.task, row.round), []).append(row)
+    return [
+        (f"Task {task + 1}, round {round + 1}", [(row, site.project.item(row.item)) for row in picks[:SHEET]])
+        for (task, round), picks in sorted(rounds.items(), reverse=True)[:2]
+    ]
 
 
 # Over time: accuracy and forgetting after each training
@@ -305,13 +234,8 @@ def heatmap(estimates: Estimates) -> View | None:
     moments = _shown(estimates)
     if not moments:
         return None
-
-    def of(task: int, moment: RoundAccuracy) -> Estimate | None:
-        return moment.accuracy[task] if task < len(moment.accuracy) else None
-
     rows = []
-    for task in range(moments[-1].task + 1):
-        cells = [of(task, moment) for moment in moments]
+    for task, cells in enumerate(zip_longest(*(moment.accuracy for moment in moments))):
         latest = next((e for e in reversed(cells) if e is not None), None)
         if latest is not None:
             rows.append((f"Task {task + 1}", held_out_of(task), latest.count, [e and _cell(e) for e in cells]))

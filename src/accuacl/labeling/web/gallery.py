@@ -12,7 +12,7 @@ from accuacl.labeling.store import Expected, Person, Pick, counts_as, living
 from accuacl.labeling.web import api
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Limited
-from accuacl.labeling.web.site import Here, Number, Site, View
+from accuacl.labeling.web.site import Here, Number, Site, View, capital
 
 router = APIRouter()
 BATCH = 60  # items that one person has at a time
@@ -58,7 +58,7 @@ def confirm(body: ConfirmRequest, site: Here, person: Limited) -> View:
     site.requests.take(person.id, len(body.labels) - 1)
     labels = {label.item: label.class_id for label in body.labels}
     done = site.store.label_batch(person, labels, body.request)
-    refused = [text[:1].upper() + text[1:] for text in done.refused.values()]
+    refused = [capital(text) for text in done.refused.values()]
     return {"saved": done.saved, "refused": refused, **api.round_state(site, person)}
 
 
@@ -105,9 +105,9 @@ def _view(site: Site, person: Person) -> View:
 
     guesses: whether there are any in this round that are worth confirming.
     """
-    others = frozenset(item for id, items in site.ahead.items() if id != person.id for item in items)
     least = least_confidence(len(living(site.store.classes())))
-    picks = site.store.lease_batch(person, BATCH, Expected((), others), least=least)
+    expected = Expected((), site.expected_by_others(person.id))
+    picks = site.store.lease_batch(person, BATCH, expected, least=least)
     view = api.round_state(site, person)
     if not picks and view["state"]["phase"] == "waiting":
         site.trainer.poke()

@@ -9,18 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup, escape
 
-from accuacl.base.errors import InputError
+from accuacl.labeling.project import Item
 from accuacl.labeling.store import LabelEvent, Person, living
 from accuacl.labeling.web import api
+from accuacl.labeling.web.charts import strip, with_interval
 from accuacl.labeling.web.session import Limited, logged_in, page_after_login
-from accuacl.labeling.web.site import Here, Number, Site, rooted
+from accuacl.labeling.web.site import Entrance, Here, Number, capital
 
 router = APIRouter(default_response_class=HTMLResponse)
+entrance = APIRouter(default_response_class=HTMLResponse)  # of a project, and of the index of several
 LATEST = 200  # events of an item that are shown
+SNIP = 200  # characters of a text that are shown in a list
 REASONS = ("I cannot tell", "None of the classes", "Several classes at once", "Damaged or empty")  # to skip an example
 DONE = {
     "label": "labelled it",
@@ -42,7 +45,7 @@ templates = jinja2.Environment(
 )
 
 
-@router.get("/login")
+@entrance.get("/login")
 def login(request: Request, next: str = "/") -> str:
     """Where login links lead, and everyone who is not logged in; `next` is the page that they wanted."""
     return render(request, "login.html", logged_in(request), next=page_after_login(next))
@@ -57,43 +60,25 @@ def label(request: Request, person: Limited) -> str:
 @router.get("/item/{item}")
 def item(item: Number, request: Request, site: Here, person: Limited) -> str:
     """One item, the history of its labels, and a form to correct it."""
-    try:
-        shown = site.project.item(item)
-    except InputError as error:
-        raise HTTPException(404, "There is no such item.") from error
+    shown = site.item(item)
     hidden = item in api.hidden(site, person)
     answer = None if hidden else next(iter(site.store.answers([item])), None)
-    classes = site.store.classes()
     return render(
         request,
         "item.html",
         person,
         item=shown,
         fields=api.fields(shown),
-        history=[] if hidden else _history(site, item),
+        history=[] if hidden else [(event, _done(event)) for event in site.store.history(item) if event.kind in DONE],
         answer=answer,
         hidden=hidden,
         may_correct=answer is not None and answer.class_id is not None and (person.lead or answer.person == person.id),
-        names={c.id: c.name for c in classes},
-        living=living(classes),
+        latest=LATEST,
+        names=site.class_names(),
+        people=site.people_names(),
+        living=living(site.store.classes()),
         request_id=secrets.token_hex(16),
     )
-
-
-def _history(site: Site, item: int) -> list[tuple[str, str, str, str]]:
-    """The latest events of an item: when, what was done, the class or the text, and who did it."""
-    names: dict[int | None, str] = {c.id: c.name for c in site.store.classes()}
-    people: dict[int | None, str] = {person.id: person.name for person in site.store.people()}
-    events = [event for event in site.store.history(item) if event.kind in DONE][-LATEST:]
-    return [
-        (
-            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
-            _done(event),
-            (event.text or "") if event.class_id is None else names.get(event.class_id, ""),
-            people.get(event.person, "someone"),
-        )
-        for event in events
-    ]
 
 
 def _done(event: LabelEvent) -> str:
@@ -116,16 +101,36 @@ def trouble(request: Request, status: int, detail: str) -> str:
 
 def render(request: Request, template: str, person: Person | None, **values: Any) -> str:
     """A page as HTML. here: which of the links above is this page."""
+    site: Entrance = request.app.state.site
+    lead = bool(person and person.lead)
     values = {
         "here": "",
         **values,
         "person": person.name if person else None,
-        "lead": bool(person and person.lead),
-        "to_settle": len(request.app.state.site.store.unsettled()) if person and person.lead else 0,
-        "project": request.app.state.site.title,
-        "root": request.app.state.site.root,
+        "lead": lead,
+        "to_settle": len(site.store.unsettled()) if lead else 0,
+        "project": site.title,
+        "root": site.root,
     }
-    return rooted(templates.get_template(template).render(values), request.app.state.site.root)
+    return rooted(templates.get_template(template).render(values), site.root)
+
+
+def rooted(page: str, root: str) -> str:
+    """A page whose addresses are below a path; those of static files, and of forms, which scripts send, stay,
+    and so does the link to the index.
+
+    >>> rooted('<html lang="en"><a href="/review">', "/p/a")
+    '<html lang="en" data-root="/p/a"><a href="/p/a/review">'
+    """
+    if not root:
+        return page
+    page = page.replace('<html lang="en">', f'<html lang="en" data-root="{root}">', 1)
+    return re.sub(r'((?:href|src|data-next)=")/(?!static/|/|\?all")', rf"\g<1>{root}/", page)
+
+
+def moment(when: float, form: str = "%d %b %H:%M") -> str:
+    """A time as text."""
+    return time.strftime(form, time.localtime(when))
 
 
 def mark_options(text: str) -> Markup:
@@ -146,5 +151,16 @@ def mark(class_id: int) -> Markup:
     return Markup('<i class="mark k{} m{}"></i>').format(class_id % 8, class_id // 8 % 4)
 
 
-templates.filters["options"] = mark_options
-templates.globals["mark"] = mark
+def snip(item: Item, most: int = SNIP) -> str:
+    """The beginning of a text, or of the fields of a record."""
+    return (item.text or ", ".join(f"{name} {value}" for name, value in item.fields))[:most]
+
+
+templates.filters |= {
+    "options": mark_options,
+    "capital": capital,
+    "interval": with_interval,
+    "moment": moment,
+    "snip": snip,
+}
+templates.globals |= {"mark": mark, "strip": strip}

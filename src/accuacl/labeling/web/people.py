@@ -11,15 +11,14 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from accuacl.labeling.project import measure_quality
-from accuacl.labeling.store import INVITATION, Person, Store, Work
-from accuacl.labeling.web.charts import with_interval
+from accuacl.labeling.store import INVITATION, Work
 from accuacl.labeling.web.guard import host_name, is_loopback
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead, is_secure
 from accuacl.labeling.web.site import Here, Number, Site, View
 
 router = APIRouter()
-NONE = "\N{EN DASH}"
+NOTHING = Work(labels=0, skips=0, seconds=None, compared=0, agreed=0, corrected=0, last=None)
 LISTENS_HERE = (
     "This link works only on this computer. To invite people on other devices, start the server with --host 0.0.0.0, "
     "--cert and --key; or put it behind a proxy that has HTTPS, and name the proxy's address with --public-url."
@@ -48,10 +47,10 @@ def show(request: Request, site: Here, person: Lead) -> str:
         "people.html",
         person,
         here="people",
-        rows=[_row(each, work.get(each.id)) for each in site.store.people()],
+        rows=[(each, work.get(each.id) or NOTHING) for each in site.store.people()],
         days=round(INVITATION / 86400),
         me=person.id,
-        agreement=_agreement(site.store),
+        agreement=_agreement(site),
     )
 
 
@@ -104,29 +103,8 @@ def _invitation(request: Request, token: str) -> View:
     return {"link": link, "until": until, "code": ["".join("01"[bool(dark)] for dark in row) for row in code.matrix]}
 
 
-def _agreement(store: Store) -> View:
+def _agreement(site: Site) -> View:
     """How far people agree: all together, each pair, and each with the known answers of gold examples."""
-    names, quality = {person.id: person.name for person in store.people()}, measure_quality(store)
-    pairs = [
-        (names[a], names[b], kappa.count, f"{kappa.agreement:.0f} %", kappa.text)
-        for (a, b), kappa in quality.pairs.items()
-    ]
-    gold = [(names[person], right.count, f"{with_interval(right)} %") for person, right in quality.gold.items()]
-    return {"text": quality.text, "pairs": pairs, "gold": gold}
-
-
-def _row(person: Person, work: Work | None) -> View:
-    seconds = work.seconds if work else None
-    agreed = f"{100 * work.agreed / work.compared:.0f} % of {work.compared}" if work and work.compared else NONE
-    return {
-        "id": person.id,
-        "name": person.name,
-        "revoked": person.revoked,
-        "lead": person.lead,
-        "labels": work.labels if work else 0,
-        "skips": work.skips if work else 0,
-        "pace": f"{seconds:.1f} s" if seconds is not None else NONE,
-        "agreement": agreed,
-        "corrected": work.corrected if work else 0,
-        "last": time.strftime("%d %b %H:%M", time.localtime(work.last)) if work and work.last else NONE,
-    }
+    names, quality = site.people_names(), measure_quality(site.store)
+    pairs = [(names[a], names[b], kappa) for (a, b), kappa in quality.pairs.items()]
+    return {"text": quality.text, "pairs": pairs, "gold": [(names[id], right) for id, right in quality.gold.items()]}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
-from pathlib import Path as File
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -150,11 +149,12 @@ def forget(body: ForgetRequest, site: Here, person: Lead) -> View:
 @router.get("/backup")
 def backup(site: Here, person: Lead) -> FileResponse:
     """The whole project as a ZIP file, which unpacked is a project itself."""
-    project = site.project
-    with _zipped(f"{project.directory.resolve().name}-backup") as archive:
-        project.backup(archive.folder / "files")
-        archive.add(path for path in (archive.folder / "files").rglob("*") if path.is_file())
-    return archive.response()
+
+    def write(folder: Path) -> list[Path]:
+        site.project.backup(folder)
+        return [path for path in folder.rglob("*") if path.is_file()]
+
+    return _zipped(f"{site.title}-backup", write)
 
 
 @router.get("/export")
@@ -167,40 +167,26 @@ def download(
     """
     from accuacl.labeling.project import export  # loads torch, which nobody shall wait for who wants to label
 
-    project = site.project
     predict = site.uploads.sent(upload) if upload else None
     try:
-        with _zipped(project.directory.resolve().name) as archive:
-            archive.add(export(project, archive.folder / "files", predict, column, ignore, whole_places=False))
+        return _zipped(
+            site.title, lambda folder: export(site.project, folder, predict, column, ignore, whole_places=False)
+        )
     finally:
         if upload:
             site.uploads.discard(upload)
-    return archive.response()
 
 
-class _Archive:
-    """A ZIP file that is made in a folder of its own, which is removed when it has been sent."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self.folder = name, File(tempfile.mkdtemp(prefix="accuacl-export-"))
-
-    def add(self, paths: Iterable[File]) -> None:
-        """Add what is below `files`."""
-        with zipfile.ZipFile(self.folder / "export.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in paths:
-                archive.write(path, path.relative_to(self.folder / "files"))
-
-    def response(self) -> FileResponse:
-        over = BackgroundTask(shutil.rmtree, self.folder, ignore_errors=True)
-        path, name = self.folder / "export.zip", f"{self.name}.zip"
-        return FileResponse(path, media_type="application/zip", filename=name, background=over)
-
-
-@contextlib.contextmanager
-def _zipped(name: str) -> Iterator[_Archive]:
-    archive = _Archive(name)
+def _zipped(name: str, write: Callable[[Path], Iterable[Path]]) -> FileResponse:
+    """The files that `write` makes in a folder, as a ZIP file; all of it is removed when it has been sent."""
+    folder = Path(tempfile.mkdtemp(prefix="accuacl-export-"))
+    zipped, files = folder / "export.zip", folder / "files"
     try:
-        yield archive
+        with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in write(files):
+                archive.write(path, path.relative_to(files))
     except BaseException:
-        shutil.rmtree(archive.folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         raise
+    over = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+    return FileResponse(zipped, media_type="application/zip", filename=f"{name}.zip", background=over)

@@ -1,12 +1,12 @@
-"""The page that finds every answer ever given and changes many at once."""
+"""Answers that people have given: Review finds all and changes many at once; Settle shows disputes one by one."""
 
 from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -15,102 +15,22 @@ from pydantic import BaseModel, Field
 
 from accuacl.base.errors import counted
 from accuacl.labeling.project import last_predictions, likely_mistakes, measure_quality
-from accuacl.labeling.store import Person, Pick, Reviewed, counts_as, living
+from accuacl.labeling.store import Class, Dispute, Person, Pick, Reviewed, counts_as, living
 from accuacl.labeling.web import api
-from accuacl.labeling.web.api import RequestId
+from accuacl.labeling.web.api import LabelRequest, ManyRequest, RequestId
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead, Limited
 from accuacl.labeling.web.site import Here, Number, Site, View
 
 router = APIRouter()
 SHEET = 60  # items on a page
-SNIP = 200  # characters of a text or a comment that are shown
+SNIP = 200  # characters of a comment that are shown
 COMMENTS = 3  # of an item that are shown; its history has all
 LARGE = 50  # comments of an item that are shown when it is enlarged
 REASONS = 30  # reasons for skipping that can be chosen; the search finds all
-SHOW = {
-    "all": "everything",
-    "labelled": "labelled",
-    "skipped": "skipped",
-    "open": "without an answer",
-    "commented": "commented",
-    "model": "the model disagrees",
-    "people": "people disagree",
-    "settle": "people disagree, to settle",
-    "mistakes": "likely mistakes",
-    "gold": "gold",
-    "guessed": "the guess was shown",
-    "flagged": "flagged",
-}
-SORT = {
-    "new": "answered last",
-    "old": "answered first",
-    "unsure": "model least confident",
-    "sure": "model most confident",
-    "disagree": "most disagreement",
-}
-Many = Annotated[list[Number], Field(min_length=1, max_length=500)]
-
-
-class RelabelRequest(BaseModel):
-    items: Many
-    class_id: Number
-    request: RequestId
-
-
-class UndoRelabelRequest(BaseModel):
-    batch: RequestId  # the request that is undone
-    request: RequestId
-
-
-class ReviewItemsRequest(BaseModel):
-    items: Many
-
-
-class CommentRequest(BaseModel):
-    items: Many
-    text: Annotated[str, Field(min_length=1, max_length=2000)]
-    request: RequestId
-
-
-class GoldRequest(BaseModel):
-    items: Many
-    gold: bool
-
-
-class Wanted(BaseModel):
-    """What to show: the fields of the form, as they are in the page's address; "" is any."""
-
-    q: Annotated[str, Field(max_length=200)] = ""  # words that must all be in the text, the name or the comments
-    sort: Literal["new", "old", "unsure", "sure", "disagree"] = "new"
-    reason: Annotated[str, Field(max_length=1000)] = ""
-    label: str = ""
-    guess: str = ""
-    person: str = ""
-    task: str = ""
-    round: str = ""
-    show: Literal[
-        "all",
-        "labelled",
-        "skipped",
-        "open",
-        "commented",
-        "model",
-        "people",
-        "settle",
-        "mistakes",
-        "gold",
-        "guessed",
-        "flagged",
-    ] = "all"
-    held: Literal["", "1"] = ""
-    page: Annotated[int, Field(ge=1, le=10**6)] = 1
-
-    def address(self, page: int) -> str:
-        """The address of another page of the same results."""
-        given = self.model_dump(exclude={"page"})
-        fields = {name: value for name, value in given.items() if value not in ("", "all", "new")}
-        return "/review?" + urlencode(fields | {"page": page})
+DISPUTES = 20  # that Settle has at a time; it asks for more before it has shown all of them
+SAID = 5  # comments of a disputed item that are shown, and how many characters of each
+SAID_LENGTH = 300
 
 
 @dataclass(frozen=True)
@@ -122,6 +42,91 @@ class Opinion:
     held: bool
     doubt: tuple[float, int] | None = None  # how doubtful its label is, and the class that it probably is
 
+    @property
+    def differs(self) -> bool:
+        """Whether the model takes it for something else than people do."""
+        return None not in (self.guess, self.row.class_id) and self.guess != self.row.class_id
+
+    @property
+    def confidence(self) -> float:
+        """The model's, when the item was picked; 0 if it had none."""
+        return self.row.confidence or 0.0
+
+
+SHOW: dict[str, tuple[str, Callable[[Opinion], bool]]] = {  # which items: what the form says, and the test
+    "all": ("everything", lambda opinion: True),
+    "labelled": ("labelled", lambda opinion: opinion.row.class_id is not None),
+    "skipped": ("skipped", lambda opinion: opinion.row.skipped),
+    "open": ("without an answer", lambda opinion: not opinion.row.answered),
+    "commented": ("commented", lambda opinion: bool(opinion.row.comments)),
+    "model": ("the model disagrees", lambda opinion: opinion.differs),
+    "people": ("people disagree", lambda opinion: opinion.row.disputed),
+    "settle": ("people disagree, to settle", lambda opinion: opinion.row.unsettled),
+    "mistakes": ("likely mistakes", lambda opinion: opinion.doubt is not None),
+    "gold": ("gold", lambda opinion: opinion.row.gold),
+    "guessed": ("the guess was shown", lambda opinion: opinion.row.shown is not None),
+    "flagged": ("flagged", lambda opinion: opinion.row.flagged),
+}
+# What items are sorted by, smallest first; of equal ones the most doubtful and those answered last come first.
+SORT: dict[str, tuple[str, Callable[[Opinion], tuple[float, ...]]]] = {
+    "new": ("answered last", lambda opinion: ()),
+    "old": ("answered first", lambda opinion: (opinion.row.time is None, opinion.row.time or 0.0)),
+    "unsure": ("model least confident", lambda opinion: (opinion.row.confidence is None, opinion.confidence)),
+    "sure": ("model most confident", lambda opinion: (opinion.row.confidence is None, -opinion.confidence)),
+    "disagree": (
+        "most disagreement",
+        lambda opinion: (
+            not opinion.row.unsettled,
+            -opinion.row.disagreement,
+            not opinion.differs,
+            -opinion.confidence if opinion.differs else 0.0,
+        ),
+    ),
+}
+
+
+class RelabelRequest(ManyRequest):
+    class_id: Number
+    request: RequestId
+
+
+class UndoRelabelRequest(BaseModel):
+    batch: RequestId  # the request that is undone
+    request: RequestId
+
+
+class CommentRequest(ManyRequest):
+    text: Annotated[str, Field(min_length=1, max_length=2000)]
+    request: RequestId
+
+
+class GoldRequest(ManyRequest):
+    gold: bool
+
+
+def _one_of(names: Iterable[str]) -> Any:
+    return Field(pattern=f"^({'|'.join(names)})$")
+
+
+class Wanted(BaseModel):
+    """What to show: the fields of the form, as they are in the page's address; "" is any."""
+
+    q: Annotated[str, Field(max_length=200)] = ""  # words that must all be in the text, the name or the comments
+    sort: Annotated[str, _one_of(SORT)] = "new"
+    reason: Annotated[str, Field(max_length=1000)] = ""
+    label: str = ""
+    guess: str = ""
+    person: str = ""
+    task: str = ""
+    round: str = ""
+    show: Annotated[str, _one_of(SHOW)] = "all"
+    held: Literal["", "1"] = ""
+    page: Annotated[int, Field(ge=1, le=10**6)] = 1
+
+    def address(self, page: int) -> str:
+        """The address of another page of the same results."""
+        return "/review?" + urlencode(self.model_dump(exclude={"page"}, exclude_defaults=True) | {"page": page})
+
 
 @router.get("/review", response_class=HTMLResponse)
 def show(request: Request, site: Here, person: Limited, wanted: Annotated[Wanted, Query()]) -> str:
@@ -132,12 +137,12 @@ def show(request: Request, site: Here, person: Limited, wanted: Annotated[Wanted
     matching = [opinion for opinion in every if matches(opinion, wanted)]
     if wanted.q:
         matching = [opinion for opinion in matching if contains(_words(site, opinion.row), wanted.q)]
-    matching.sort(key=lambda opinion: place(opinion, wanted.sort))
+    matching.sort(key=SORT[wanted.sort][1])
     pages = max(1, -(-len(matching) // SHEET))
     page = min(wanted.page, pages)
-    classes, people, tasks = site.store.classes(), site.store.people(), site.project.tasks.all()
-    names, who = {c.id: c.name for c in classes}, {each.id: each.name for each in people}
-    cells = [_cell(site, opinion, names, who, person) for opinion in matching[(page - 1) * SHEET : page * SHEET]]
+    first = (page - 1) * SHEET
+    names = site.class_names()
+    cells = [_cell(site, opinion, names, person) for opinion in matching[first : first + SHEET]]
     return render(
         request,
         "review.html",
@@ -146,21 +151,40 @@ def show(request: Request, site: Here, person: Limited, wanted: Annotated[Wanted
         wanted=wanted,
         choices=SHOW,
         orders=SORT,
-        reasons=_reasons(every, wanted.reason),
-        classes=living(classes),
-        people=people,
-        tasks=range(len(tasks)),
-        rounds=range(max((site.project.rounds(t) for t in range(len(tasks))), default=0)),
+        filters=_filters(site, every, wanted.reason),
+        names=names,
+        classes=living(site.store.classes()),
+        people=site.people_names(),
         cells=cells,
         undo=_undo(site, person, names),
         may_relabel=person.lead or any(cell["may_change"] for cell in cells),
         agreement=measure_quality(site.store).text,
         count=len(matching),
-        first=(page - 1) * SHEET + 1,
-        last=(page - 1) * SHEET + len(cells),
+        first=first + 1,
+        last=first + len(cells),
         before=wanted.address(page - 1) if page > 1 else "",
         after=wanted.address(page + 1) if page < pages else "",
     )
+
+
+def _filters(site: Site, opinions: Iterable[Opinion], reason: str) -> list[tuple[str, str, list[tuple[Any, Any]]]]:
+    """The fields of the form beside the usual ones: name, title, and its options as values and texts."""
+    classes = [(c.id, c.name) for c in living(site.store.classes())]
+    tasks = range(len(site.project.tasks.all()))
+    rounds = range(max((site.project.rounds(task) for task in tasks), default=0))
+    counts = Counter(given for opinion in opinions for given in opinion.row.reasons)
+    reasons = dict.fromkeys([*(given for given, _ in counts.most_common(REASONS)), *([reason] if reason else [])])
+    fields: list[tuple[str, str, list[tuple[Any, Any]]]] = [
+        ("label", "Label", classes),
+        ("guess", "Model's guess", classes),
+        ("person", "Person", list(site.people_names().items())),
+        ("task", "Task", [(task, task + 1) for task in tasks]),
+        ("round", "Round", [(round, round + 1) for round in rounds]),
+        ("held", "Held out", [("1", "yes")]),
+    ]
+    if reasons:
+        fields.append(("reason", "Skipped because", [(given, given[:60]) for given in reasons]))
+    return fields
 
 
 def _opinions(site: Site, doubts: dict[int, tuple[float, int]]) -> list[Opinion]:
@@ -175,57 +199,26 @@ def _opinions(site: Site, doubts: dict[int, tuple[float, int]]) -> list[Opinion]
 
 
 def _doubts(site: Site) -> dict[int, tuple[float, int]]:
-    """The likely mistakes, found again only when labels have changed."""
-    labels = site.store.labels()
-    if site.doubts[0] != labels:
-        site.doubts = (labels, likely_mistakes(site.project))
-    return site.doubts[1]
+    """The likely mistakes."""
+    return site.kept("doubts", site.store.labels(), lambda: likely_mistakes(site.project))
 
 
 def matches(opinion: Opinion, wanted: Wanted) -> bool:
     """Whether the item is one of those that are wanted."""
-    row, guess = opinion.row, opinion.guess
-    tests: dict[str, Callable[[], bool]] = {
-        "all": lambda: True,
-        "labelled": lambda: row.class_id is not None,
-        "skipped": lambda: row.skipped,
-        "open": lambda: not row.answered,
-        "commented": lambda: bool(row.comments),
-        "model": lambda: None not in (guess, row.class_id) and guess != row.class_id,
-        "people": lambda: row.disputed,
-        "settle": lambda: row.unsettled,
-        "mistakes": lambda: opinion.doubt is not None,
-        "gold": lambda: row.gold,
-        "guessed": lambda: row.shown is not None,
-        "flagged": lambda: row.flagged,
-    }
+    row = opinion.row
     same = [
         (wanted.label, row.class_id),
-        (wanted.guess, guess),
+        (wanted.guess, opinion.guess),
         (wanted.person, row.person),
         (wanted.task, row.task),
         (wanted.round, row.round),
     ]
-    if any(given and given != str(value) for given, value in same) or (wanted.held and not opinion.held):
-        return False
-    if wanted.reason and wanted.reason not in row.reasons:
-        return False
-    return tests[wanted.show]()
-
-
-def place(opinion: Opinion, sort: str) -> tuple[float, ...]:
-    """What items are sorted by, smallest first; of equal ones the most doubtful and those answered last come first."""
-    row = opinion.row
-    without = row.confidence is None
-    differs = None not in (opinion.guess, row.class_id) and opinion.guess != row.class_id
-    keys: dict[str, tuple[float, ...]] = {
-        "new": (),
-        "old": (row.time is None, row.time or 0.0),
-        "unsure": (without, row.confidence or 0.0),
-        "sure": (without, -(row.confidence or 0.0)),
-        "disagree": (not row.unsettled, -row.disagreement, not differs, -(row.confidence or 0.0) if differs else 0.0),
-    }
-    return keys[sort]
+    return (
+        all(not given or given == str(value) for given, value in same)
+        and (not wanted.held or opinion.held)
+        and (not wanted.reason or wanted.reason in row.reasons)
+        and SHOW[wanted.show][1](opinion)
+    )
 
 
 def contains(texts: Iterable[str], typed: str) -> bool:
@@ -245,13 +238,6 @@ def _words(site: Site, row: Reviewed) -> Iterator[str]:
     yield from (*row.comments, *row.reasons)
 
 
-def _reasons(opinions: Iterable[Opinion], chosen: str) -> list[str]:
-    """The most frequent reasons for skipping, and the one that is chosen."""
-    counts = Counter(reason for opinion in opinions for reason in opinion.row.reasons)
-    reasons = [reason for reason, _ in counts.most_common(REASONS)]
-    return reasons if not chosen or chosen in reasons else [*reasons, chosen]
-
-
 def _undo(site: Site, person: Person, names: dict[int, str]) -> dict[str, str] | None:
     """What the person can undo: the request, an id for that of undoing it, and what it means."""
     last = site.store.last_relabel(person)
@@ -263,36 +249,24 @@ def _undo(site: Site, person: Person, names: dict[int, str]) -> dict[str, str] |
     return {"batch": last.request, "request": secrets.token_hex(16), "text": text}
 
 
-def _cell(site: Site, opinion: Opinion, names: dict[int, str], who: dict[int, str], person: Person) -> View:
+def _cell(site: Site, opinion: Opinion, names: dict[int, str], person: Person) -> View:
     row = opinion.row
-    item = site.project.item(row.item)
-    snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
-    label = names[row.class_id] if row.class_id is not None else "skipped" if row.skipped else "no answer"
-    disagrees = None not in (opinion.guess, row.class_id) and opinion.guess != row.class_id
     return {
-        "item": row.item,
+        "row": row,
+        "item": site.project.item(row.item),
+        "label": _label(row, names),
         "may_change": person.lead or row.person == person.id,
-        "kind": item.kind,
-        "snip": snip[:SNIP],
-        "label": label,
-        "class_id": row.class_id,
-        "name": item.name,
-        "confidence": None if row.confidence is None else round(100 * row.confidence),
-        "reasons": row.reasons,
-        "who": who.get(row.person, "") if row.person is not None else "",
-        "guess": names[opinion.guess] if disagrees and opinion.guess is not None else "",
-        "guess_id": opinion.guess,
-        "comments": [shorten(text) for text in row.comments[-COMMENTS:]],
-        "more_comments": max(0, len(row.comments) - COMMENTS),
-        "disputed": row.disputed,
-        "shown": row.shown is not None,
-        "gold": row.gold,
+        "guess": opinion.guess if opinion.differs else None,
         "probably": names[opinion.doubt[1]] if opinion.doubt else "",
-        "flagged": row.flagged,
+        "comments": [shorten(text, SNIP) for text in row.comments[-COMMENTS:]],
     }
 
 
-def shorten(text: str, most: int = SNIP) -> str:
+def _label(row: Reviewed, names: dict[int, str]) -> str:
+    return names[row.class_id] if row.class_id is not None else "skipped" if row.skipped else "no answer"
+
+
+def shorten(text: str, most: int) -> str:
     """A text of at most this many characters."""
     return text if len(text) <= most else f"{text[:most]} …"
 
@@ -303,14 +277,13 @@ def enlarged(item: Number, site: Here, person: Limited) -> View:
     row = next((row for row in site.store.everything() if row.item == item), None)
     if row is None or item in api.hidden(site, person):
         raise HTTPException(404, "There is no such example.")
-    names = {c.id: c.name for c in site.store.classes()}
-    who = {each.id: each.name for each in site.store.people()}
+    names = site.class_names()
     return {
         **api.example(site, Pick(item, 0)),
         "name": site.project.item(item).name,
         "class_id": row.class_id,
-        "label": names[row.class_id] if row.class_id is not None else "skipped" if row.skipped else "no answer",
-        "person": None if row.person is None else who.get(row.person),
+        "label": _label(row, names),
+        "person": None if row.person is None else site.people_names().get(row.person),
         "time": row.time,
         "guess": None if row.guess is None else names[row.guess],
         "confidence": row.confidence,
@@ -332,7 +305,7 @@ def undo_relabel(body: UndoRelabelRequest, site: Here, person: Limited) -> View:
 
 
 @router.post("/api/unflag")
-def unflag(body: ReviewItemsRequest, site: Here, person: Lead) -> View:
+def unflag(body: ManyRequest, site: Here, person: Lead) -> View:
     """Remove the flags of items."""
     return {"changed": site.store.unflag(person, body.items)}
 
@@ -349,3 +322,65 @@ def comment(body: CommentRequest, site: Here, person: Limited) -> View:
 def mark_gold(body: GoldRequest, site: Here, person: Lead) -> View:
     """Make items gold, with the labels that they have, or ordinary again."""
     return {"changed": site.store.mark_gold(person, body.items, body.gold)}
+
+
+# Settle
+
+
+@router.get("/settle", response_class=HTMLResponse)
+def settle_page(request: Request, person: Lead) -> str:
+    """The page; its script asks for the disputes."""
+    return render(request, "settle.html", person, here="settle")
+
+
+@router.get("/api/disputes")
+def disputes(site: Here, person: Lead, first: Annotated[int | None, Query(ge=0, le=2**62)] = None) -> View:
+    """How many examples people disagree about, and the first of them with everybody's answers.
+
+    first: an example to begin with, if it is one of them.
+    """
+    return _disputes(site, first)
+
+
+@router.post("/api/settle")
+def settle(body: LabelRequest, site: Here, person: Lead) -> View:
+    """Decide what an example is that people disagree about; it is synced to the disk before this answers.
+
+    Returns what is left to settle. /api/relabel/undo undoes the decision.
+    """
+    site.store.decide(person, body.item, body.class_id, body.request)
+    return _disputes(site)
+
+
+def _disputes(site: Site, first: int | None = None) -> View:
+    classes = site.store.classes()
+    return {
+        "count": len(site.store.unsettled()),
+        "classes": [{"id": c.id, "name": c.name} for c in living(classes)],
+        "disputes": [_dispute(site, each, classes) for each in site.store.disputes(DISPUTES, first)],
+    }
+
+
+def _dispute(site: Site, dispute: Dispute, classes: Sequence[Class]) -> View:
+    names, people = {c.id: c.name for c in classes}, site.people_names()
+    pick = api.guessed(site, dispute.pick)
+    guess = None if pick.guess is None else counts_as(classes)[pick.guess]
+    return {
+        **api.example(site, pick),
+        "name": site.project.item(pick.item).name,
+        "guess": None if guess is None else {"id": guess, "name": names[guess], "confidence": pick.confidence},
+        "gold": None if dispute.gold is None else names[dispute.gold],
+        "comments": [shorten(text, SAID_LENGTH) for text in dispute.comments[-SAID:]],
+        "answers": [
+            {
+                "kind": answer.kind,
+                "person": "somebody" if answer.person is None else people[answer.person],
+                "id": answer.class_id,
+                "name": None if answer.class_id is None else names[answer.class_id],
+                "time": answer.time,
+                "seconds": answer.seconds,
+                "shown": None if answer.shown is None else names[answer.shown],
+            }
+            for answer in dispute.answers
+        ],
+    }

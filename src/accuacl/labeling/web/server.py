@@ -24,8 +24,8 @@ from accuacl.labeling.store import Store
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.connections import BoundedProtocol, RateLimitFilter, ServerConfig
 from accuacl.labeling.web.guard import Hosts, check_public_url, host_name, is_loopback
-from accuacl.labeling.web.places import Places
-from accuacl.labeling.web.proxy import ProxyLogin
+from accuacl.labeling.web.incoming import Places
+from accuacl.labeling.web.session import ProxyLogin
 from accuacl.labeling.web.several import ProjectIndex, invitation, make_index
 from accuacl.labeling.web.trainer import Trainer
 
@@ -71,7 +71,7 @@ def serve(
             trainer, store = Trainer(served), served.store
             app, stop = make_app(served, hosts, trainer, places, "", proxy), trainer.stop
         else:
-            index = ProjectIndex(served, hosts, places or Places(), proxy)
+            index = ProjectIndex(served, hosts, places, proxy)
             app, stop, store = make_index(index), index.stop, index.store
         own_url = f"{'https' if cert else 'http'}://{_in_url(_reachable(host))}:{listener.getsockname()[1]}"
         url = public_url or own_url

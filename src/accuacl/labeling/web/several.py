@@ -10,7 +10,6 @@ import contextlib
 import re
 import threading
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import quote
@@ -27,11 +26,10 @@ from accuacl.labeling.store import Store
 from accuacl.labeling.web import session
 from accuacl.labeling.web.app import make_app, prepare
 from accuacl.labeling.web.guard import Hosts
+from accuacl.labeling.web.incoming import Places
 from accuacl.labeling.web.pages import render
-from accuacl.labeling.web.places import Places
-from accuacl.labeling.web.proxy import ProxyLogin
-from accuacl.labeling.web.session import Lead, Limited, logged_in, page_after_login
-from accuacl.labeling.web.site import Limit, View, sentence
+from accuacl.labeling.web.session import Lead, Limited, ProxyLogin
+from accuacl.labeling.web.site import Entrance, View, capital
 
 router = APIRouter()
 FILE = "server.sqlite"
@@ -50,31 +48,16 @@ class NewProjectRequest(BaseModel):
     rounds: Annotated[int, Field(ge=1, le=1000)] = 4
 
 
-@dataclass
-class ProjectIndex:
+class ProjectIndex(Entrance):
     """The projects of a folder, and who may see all of them."""
 
-    directory: Path
-    hosts: Hosts
-    places: Places = field(default_factory=Places)
-    proxy: ProxyLogin | None = None
-    root: str = ""
-    title: str = ""
-    requests: Limit = field(default_factory=lambda: Limit(burst=200, each_second=40))
-    apps: dict[str, FastAPI] = field(default_factory=dict)  # of the projects that somebody has opened
-
-    def __post_init__(self) -> None:
-        self._store = Store(self.directory / FILE)
+    def __init__(
+        self, directory: Path, hosts: Hosts, places: Places | None = None, proxy: ProxyLogin | None = None
+    ) -> None:
+        store = Store(directory / FILE)
+        super().__init__(directory=directory, store=store, hosts=hosts, places=places or Places(), proxy=proxy)
+        self.apps: dict[str, FastAPI] = {}  # of the projects that somebody has opened
         self._turn = threading.Lock()
-
-    @property
-    def store(self) -> Store:
-        """Who leads."""
-        return self._store
-
-    def describe(self, error: Exception) -> str:
-        """What the page says of an error, without paths of the server."""
-        return sentence(error, [self.directory, self.directory.resolve()])
 
     def names(self) -> list[str]:
         """All projects."""
@@ -156,12 +139,6 @@ def show(request: Request, index: Here, person: Limited) -> str:
     return render(request, "projects.html", person, rows=rows)
 
 
-@router.get("/login", response_class=HTMLResponse)
-def login_page(request: Request, next: str = "/") -> str:
-    """Where login links lead."""
-    return render(request, "login.html", logged_in(request), next=page_after_login(next))
-
-
 @router.post("/api/projects")
 def create(body: NewProjectRequest, request: Request, response: Response, index: Here, person: Lead) -> View:
     """Make a project without data, which the person leads; its page takes the data."""
@@ -202,12 +179,12 @@ def invitation(store: Store, name: str, lead: bool | None = None) -> str:
 
 
 def _row(index: ProjectIndex, name: str) -> View:
-    """What the list says of a project."""
+    """What the list says of a project; of one that cannot be opened, what is wrong with it."""
+    row = {"name": name, "kind": "", "tasks": "", "labels": ""}
     try:
         with Project.open(index.directory / name) as project:
-            state = project.state()
-            labels = project.store.used_in_all()
-            text = state.text[:1].upper() + state.text[1:]
-            return {"name": name, "kind": project.settings.kind, "tasks": state.tasks, "labels": labels, "text": text}
+            state, labels = project.state(), project.store.used_in_all()
+            about = {"kind": project.settings.kind, "tasks": state.tasks, "labels": labels}
+            return row | about | {"text": capital(state.text)}
     except InputError as error:
-        return {"name": name, "kind": "", "tasks": "", "labels": "", "text": index.describe(error)}
+        return row | {"text": index.describe(error)}

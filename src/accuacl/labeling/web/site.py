@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import anyio
 from fastapi import Depends, HTTPException, Request
@@ -19,13 +19,14 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.store import Store
 
 if TYPE_CHECKING:
-    from accuacl.labeling.project import PoolMap, Project, Uploads
+    from accuacl.labeling.project import Item, PoolMap, Project, Uploads
     from accuacl.labeling.web.guard import Hosts
     from accuacl.labeling.web.images import Decoder
-    from accuacl.labeling.web.places import Places
-    from accuacl.labeling.web.proxy import ProxyLogin
+    from accuacl.labeling.web.incoming import Places
+    from accuacl.labeling.web.session import ProxyLogin
     from accuacl.labeling.web.trainer import Trainer
 
+T = TypeVar("T")
 View = dict[str, Any]  # what is sent as JSON, or given to a template
 Number = Annotated[int, Field(ge=0, le=2**62)]  # of an item or a class
 
@@ -66,84 +67,74 @@ class Limit:
             raise HTTPException(429, detail, headers={"Retry-After": str(after)})
 
 
-class Entrance(Protocol):
+@dataclass(kw_only=True)
+class Entrance:
     """What people log in to: the page of a project, or the index of several."""
 
+    directory: Path
+    store: Store  # who may enter, and in a project what they did
     hosts: Hosts
-    root: str  # the path below which it is; "": the whole server is its own
-    proxy: ProxyLogin | None  # that says who is asking, if there is one
-
-    @property
-    def title(self) -> str:
-        """The name of the project; "": several."""
-
-    @property
-    def store(self) -> Store:
-        """Who may enter."""
-
-    @property
-    def directory(self) -> Path:
-        """Where it is on the disk."""
+    places: Places  # folders that leads may add data from
+    proxy: ProxyLogin | None = None  # that says who is asking, if there is one
+    title: str = ""  # the name of the project; "": several
+    root: str = ""  # the path below which it is; "": the whole server is its own
+    # What a person may send: several times what their pages do.
+    requests: Limit = field(default_factory=lambda: Limit(burst=200, each_second=40))
 
     def describe(self, error: Exception) -> str:
-        """What it says of an error, without paths of the server."""
+        """What the page says of an error, without paths of the server."""
+        return sentence(error, [self.directory, self.directory.resolve()])
 
 
-@dataclass
-class Site:
+@dataclass(kw_only=True)
+class Site(Entrance):
     """The page of one project."""
 
     project: Project
     trainer: Trainer
-    hosts: Hosts
     decoder: Decoder
     pool_map: PoolMap
     uploads: Uploads
-    places: Places
-    root: str = ""
-    proxy: ProxyLogin | None = None
-    # What a person may send: several times what their pages do.
-    requests: Limit = field(default_factory=lambda: Limit(burst=200, each_second=40))
     image_requests: Limit = field(default_factory=lambda: Limit(burst=2000, each_second=200))  # three pages a second
     class_changes: Limit = field(default_factory=lambda: Limit(burst=20, each_second=0.5))
     comment_bytes: Limit = field(default_factory=lambda: Limit(burst=200_000, each_second=1000))
     receiving: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(2))  # few files at a time
-    # What is kept between requests.
     ahead: dict[int, tuple[int, ...]] = field(default_factory=dict)  # by person: what their page has loaded ahead
-    trained: tuple[int, View | None] = (0, None)  # when the journal was changed, and what the last training brought
-    unlearned: tuple[int, dict[int, tuple[int, float]]] = (0, {})  # the same, and guesses for labelled items
-    doubts: tuple[dict[int, int] | None, dict[int, tuple[float, int]]] = (None, {})  # labels, and likely mistakes
+    _kept: dict[str, tuple[object, Any]] = field(default_factory=dict)
 
-    @property
-    def store(self) -> Store:
-        """What people did."""
-        return self.project.store
+    def kept(self, name: str, version: object, make: Callable[[], T]) -> T:
+        """What `make` returns; it is called again only when the version has changed."""
+        if name not in self._kept or self._kept[name][0] != version:
+            self._kept[name] = (version, make())
+        result: T = self._kept[name][1]
+        return result
 
-    @property
-    def directory(self) -> Path:
-        return self.project.directory
+    def journal_version(self) -> int:
+        """A number that changes with the journal."""
+        journal = self.project.journal
+        return journal.stat().st_mtime_ns if journal.exists() else 0
 
-    @property
-    def title(self) -> str:
-        """The name of the project."""
-        return self.project.directory.resolve().name
+    def item(self, item: int) -> Item:
+        """An item; 404 if there is none."""
+        try:
+            return self.project.item(item)
+        except InputError as error:
+            raise HTTPException(404, "There is no such item.") from error
+
+    def class_names(self) -> dict[int, str]:
+        """The names of all classes, also of merged ones."""
+        return {c.id: c.name for c in self.store.classes()}
+
+    def people_names(self) -> dict[int, str]:
+        """The names of all people, also of those without access."""
+        return {person.id: person.name for person in self.store.people()}
+
+    def expected_by_others(self, person: int) -> frozenset[int]:
+        """The items that other people's pages have loaded ahead."""
+        return frozenset(item for id, items in self.ahead.items() if id != person for item in items)
 
     def describe(self, error: Exception) -> str:
-        """What the page says of an error, without paths of the server."""
         return describe(error, self.project)
-
-
-def rooted(page: str, root: str) -> str:
-    """A page whose addresses are below a path; those of static files, and of forms, which scripts send, stay,
-    and so does the link to the index.
-
-    >>> rooted('<html lang="en"><a href="/review">', "/p/a")
-    '<html lang="en" data-root="/p/a"><a href="/p/a/review">'
-    """
-    if not root:
-        return page
-    page = page.replace('<html lang="en">', f'<html lang="en" data-root="{root}">', 1)
-    return ADDRESS.sub(rf"\g<1>{root}/", page)
 
 
 async def _site(request: Request) -> Site:
@@ -152,16 +143,20 @@ async def _site(request: Request) -> Site:
 
 
 Here = Annotated[Site, Depends(_site)]
-ADDRESS = re.compile(r'((?:href|src|data-next)=")/(?!static/|/|\?all")')
 ABSOLUTE = re.compile(r"(?<![\w/.:])(?:[A-Za-z]:[\\/]|/)(?:[^\s'\"/\\:;,()]+[\\/])*([^\s'\"/\\:;,()]+)")
+
+
+def capital(text: str) -> str:
+    """A text that begins a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def describe(error: Exception, project: Project) -> str:
     """What the page of a project says of an error, without paths of the server."""
+    places = [project.directory, project.directory.resolve()]
     with contextlib.suppress(InputError):  # what is wrong may be the list of tasks
-        places = [Path(task.place) for task in project.tasks.all()]
-        return sentence(error, [project.directory, project.directory.resolve(), *places])
-    return sentence(error, [project.directory, project.directory.resolve()])
+        places += [Path(task.place) for task in project.tasks.all()]
+    return sentence(error, places)
 
 
 def sentence(error: Exception, places: Iterable[Path] = ()) -> str:
@@ -178,7 +173,7 @@ def sentence(error: Exception, places: Iterable[Path] = ()) -> str:
     """
     text = without_paths(str(error), places)
     if isinstance(error, InputError):
-        return text if "." in text.partition(" ")[0].rstrip(".") else text[:1].upper() + text[1:]
+        return text if "." in text.partition(" ")[0].rstrip(".") else capital(text)
     return f"{type(error).__name__}: {text} (a bug; the server's log has the details)"
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
 from accuacl.labeling.project import Project, load_learning
-from accuacl.labeling.web.site import describe
+from accuacl.labeling.web.site import capital, describe
 
 log = logging.getLogger(__name__)
 EVERY = 2.0  # seconds between checks: other processes may add data and complete rounds too
@@ -93,13 +93,13 @@ class Trainer:
             self._wake.clear()
 
     def _check(self) -> None:
-        if not self._ready():
+        if not self.project.state().ready:
             self.project.choose_ahead()
             return
         status = self.project.store.status()
         if status is not None and status.open and self._wait_for_undo():
             return
-        if not self._ready():  # someone has undone the last label meanwhile
+        if not self.project.state().ready:  # someone has undone the last label meanwhile
             return
         self.now = Activity(busy=True, text="Starting")
         self.project.give_out_first()  # so that people have something to do meanwhile
@@ -110,43 +110,26 @@ class Trainer:
         """Leave some time to undo the last label; True if the server is stopping."""
         return self._stopping.wait(self.grace)
 
-    def _ready(self) -> bool:
-        return self.project.state().ready
-
     def _report(self, progress: Progress) -> None:
         if self._stopping.is_set():
             raise _Stopped
-        text = self._describe(progress)
-        self.now = Activity(True, text[:1].upper() + text[1:], progress.stage, done=_share_done(progress))
+        text, done = self._describe(progress)
+        self.now = Activity(True, capital(text), progress.stage, done)
 
-    def _describe(self, progress: Progress) -> str:
+    def _describe(self, progress: Progress) -> tuple[str, float | None]:
+        """What it is doing, and how much of that is done: people do not wait for all tasks and rounds."""
         if progress.stage == "preparing":
             text = f"{progress.done:,.0f} of {progress.total:,.0f} examples are prepared"
             rate = self._pace.rate(progress)
-            if rate is None:
-                return text
-            return f"{text}, {rate:,.3g} a second, {about((progress.total - progress.done) / rate)} left"
+            if rate is not None:
+                text += f", {rate:,.3g} a second, {about((progress.total - progress.done) / rate)} left"
+            return text, progress.share
         if progress.stage == "choosing":
-            return "choosing the next examples"
-        if progress.stage == "training":
-            epochs = _epochs(progress)
-            return f"epoch {epochs[0]} of {epochs[1]}" if epochs else ""
-        return progress.text
-
-
-def _share_done(progress: Progress) -> float | None:
-    """How much of this training, or of what comes before it, is done: people do not wait for all tasks and rounds."""
-    if progress.stage == "preparing":
-        return progress.share
-    if progress.stage == "choosing":
-        return progress.step
-    epochs = _epochs(progress)
-    return epochs[0] / epochs[1] if epochs else None
-
-
-def _epochs(progress: Progress) -> tuple[int, int] | None:
-    """Epochs done and total, or None if training has no epochs."""
-    return progress.epochs if progress.stage == "training" and progress.epochs and progress.epochs[1] > 1 else None
+            return "choosing the next examples", progress.step
+        if progress.stage != "training":
+            return progress.text, None
+        epoch, epochs = progress.epochs or (0, 0)
+        return (f"epoch {epoch} of {epochs}", epoch / epochs) if epochs > 1 else ("", None)
 
 
 ENOUGH = 3.0  # seconds of work from which the rest is judged

@@ -81,13 +81,15 @@ export function send(path, body) {
 }
 
 /**
- * A file is sent as it is.
+ * A file is sent as it is, with its name beside it.
  * @param {string} path
  * @param {File} file
+ * @param {Record<string, any>} more what else is asked for
  */
-export async function sendFile(path, file) {
+export async function sendFile(path, file, more = {}) {
+  const query = new URLSearchParams({ name: file.name.slice(-200), ...more });
   const headers = { "Content-Type": "application/octet-stream" };
-  return answer(await fetch(root + path, { method: "POST", headers, body: file }));
+  return answer(await fetch(`${root}${path}?${query}`, { method: "POST", headers, body: file }));
 }
 
 /** @param {Response} response */

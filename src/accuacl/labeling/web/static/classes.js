@@ -1,7 +1,7 @@
 // The class buttons. Each of the first thirty has a key; with more classes there is a search field, and the nine that
 // were used last come first, each in a place of its own, so that its key stays the same.
-import { at, make } from "/static/elements.js";
-import { isRepeated } from "/static/keys.js";
+import { at, make, neighbour } from "/static/elements.js";
+import { hasModifier, isRepeated } from "/static/keys.js";
 import { mark, markOf } from "/static/marks.js";
 import { found } from "/static/words.js";
 
@@ -159,24 +159,6 @@ export function focusSearch() {
   if (!find.hidden) search.focus();
 }
 
-// The place that an arrow key leads to, by what the screen shows: up and down go to the nearest in the next row.
-function beside(key, from) {
-  const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
-  const last = box.children.length - 1;
-  if (step) return Math.min(last, Math.max(0, from + step));
-  const middle = (element) => element.offsetLeft + element.offsetWidth / 2;
-  const here = box.children[from];
-  const way = key === "ArrowDown" ? 1 : -1;
-  let best = from;
-  let least = Infinity;
-  [...box.children].forEach((element, i) => {
-    const rows = way * (element.offsetTop - here.offsetTop);
-    const far = 10 * rows + Math.abs(middle(element) - middle(here));
-    if (rows > 4 && far < least) [best, least] = [i, far];
-  });
-  return best;
-}
-
 search.addEventListener("input", draw);
 search.addEventListener("keydown", (event) => {
   const within = isSearching() && shown.length;
@@ -189,16 +171,18 @@ search.addEventListener("keydown", (event) => {
     search.blur();
   } else if (within && ["ArrowDown", "ArrowUp"].includes(event.key)) {
     event.preventDefault();
-    const next = beside(event.key, marked);
-    marked = next === marked ? Math.min(shown.length - 1, Math.max(0, marked + (event.key === "ArrowDown" ? 1 : -1))) : next;
+    const buttons = [...box.children];
+    const next = neighbour(buttons, buttons[marked], event.key);
+    const beside = marked + (event.key === "ArrowDown" ? 1 : -1);
+    marked = next ? buttons.indexOf(next) : Math.min(shown.length - 1, Math.max(0, beside));
     highlight();
   }
 });
 // From button to button.
 box.addEventListener("keydown", (event) => {
-  const from = [...box.children].indexOf(event.target.closest("button"));
-  if (!event.key.startsWith("Arrow") || from < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
+  const here = event.target.closest("button");
+  if (!event.key.startsWith("Arrow") || !here || hasModifier(event)) return;
   event.preventDefault();
   event.stopPropagation();
-  box.children[beside(event.key, from)].focus();
+  neighbour([...box.children], here, event.key)?.focus();
 });

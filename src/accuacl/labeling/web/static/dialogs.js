@@ -2,7 +2,7 @@
 import { get, newId, post, root } from "/static/api.js";
 import { press } from "/static/classes.js";
 import { at, make } from "/static/elements.js";
-import { meantKey } from "/static/keys.js";
+import { hasModifier, meantKey } from "/static/keys.js";
 
 /** @type {any} */
 let about = null;
@@ -23,7 +23,7 @@ async function use(id, name) {
   const pick = about.pick();
   if (!pick || pick !== asked) return about.say(`There is a class ${name}.`);
   press(id);
-  await about.change("/api/label", { item: pick.item, class_id: id }, `Saved: ${name}.`);
+  await about.save("/api/label", { item: pick.item, class_id: id }, `Saved: ${name}.`);
 }
 
 // A class that is called nearly the same is offered first.
@@ -101,7 +101,7 @@ export function sayWhy(now) {
 
 at("skip-cancel").addEventListener("click", () => at("skip-it").close());
 at("skip-it").addEventListener("keydown", (event) => {
-  if (event.target === at("skip-reason") || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+  if (event.target === at("skip-reason") || hasModifier(event) || event.repeat) return;
   at("reasons").children[Number(meantKey(event)) - 1]?.click();
 });
 for (const button of at("reasons").children) {

@@ -1,7 +1,7 @@
 // Forms with data-post are sent as JSON; then the page in data-next is opened, or this one reloaded. A card that follows
 // the project is brought up to date instead: a reload would lose what is typed or chosen elsewhere on the page.
 import { post } from "/static/api.js";
-import { all, at } from "/static/elements.js";
+import { all, at, make } from "/static/elements.js";
 
 /**
  * @param {HTMLFormElement} form
@@ -41,6 +41,31 @@ export function sendEarly(forms) {
     delete form.dataset.early;
     form.requestSubmit();
   }
+}
+
+/**
+ * A form that does something that takes a while, with its button disabled meanwhile.
+ * @param {string} id of the form; its words are in ID-said, and what goes wrong in ID-trouble
+ * @param {() => Promise<string | undefined>} act gives the sentence that says what was done
+ */
+export function onSubmit(id, act) {
+  const form = at(id);
+  form?.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const button = form.querySelector("button");
+    at(`${id}-trouble`).replaceChildren();
+    at(`${id}-said`).textContent = "Please wait …";
+    button.disabled = true;
+    try {
+      at(`${id}-said`).textContent = (await act()) ?? "";
+    } catch (error) {
+      at(`${id}-said`).textContent = "";
+      at(`${id}-trouble`).replaceChildren(make("li", error.message));
+    } finally {
+      button.disabled = false;
+    }
+  });
+  if (form) sendEarly([form]);
 }
 
 // Also the forms of cards that are drawn later.

@@ -1,12 +1,12 @@
 // The gallery: the batch grouped by the model's guess. The wrong ones are struck out, and one key confirms the rest.
 import { get, newId, pause, post, send } from "/static/api.js";
 import { struck } from "/static/cells.js";
-import { at, make } from "/static/elements.js";
-import { Group, vertically } from "/static/groups.js";
+import { at, make, neighbour } from "/static/elements.js";
+import { Group } from "/static/groups.js";
 import { GUARD, painted } from "/static/images.js";
-import { onKey } from "/static/keys.js";
+import { onArrowsAndEnter, onKey, wasActive } from "/static/keys.js";
 import { mark } from "/static/marks.js";
-import { closeNewest, lost, postUntilAnswered, refused } from "/static/notes.js";
+import { busy, change, closeNewest, lost, refused } from "/static/notes.js";
 import { progress, waiting } from "/static/progress.js";
 
 const NUMBERS = "1234567890"; // keys of classes
@@ -22,9 +22,7 @@ let classes = [];
 let guesses = true; // whether the model has any for this round
 /** @type {number[]} items that were struck out and wait to be labelled one by one */
 let left = [];
-let busy = false;
 let fresh = 0; // counts what has just been drawn: until it has been seen for a moment, nothing can be confirmed
-let active = false; // whether there was any input since the leases were last renewed
 const confirmed = []; // requests that can be undone
 
 const cells = () => groups.flatMap((group) => group.cells);
@@ -95,8 +93,8 @@ function move(key) {
   const all = cells();
   const here = current();
   if (!here) return focus(all[0]);
-  const beside = { arrowleft: -1, arrowright: 1 }[key];
-  focus(beside ? all[all.indexOf(here) + beside] : vertically(all, here, key === "arrowdown" ? 1 : -1));
+  const next = neighbour(all.map(({ element }) => element), here.element, key);
+  focus(all.find(({ element }) => element === next));
 }
 
 // Choose from all classes: typing finds one by its name, and Enter or Escape goes back to the example.
@@ -112,12 +110,6 @@ at("groups").addEventListener("keydown", (event) => {
   event.stopPropagation();
   focus(cell);
 });
-
-// One request at a time.
-function change(path, body) {
-  busy = true;
-  return postUntilAnswered(path, body).finally(() => (busy = false));
-}
 
 async function load() {
   const view = await change("/api/gallery", {});
@@ -181,9 +173,6 @@ async function undo() {
   draw(view);
 }
 
-const help = () => at("help").showModal();
-at("help-open").addEventListener("click", help);
-at("help-close").addEventListener("click", () => at("help").close());
 at("undo").addEventListener("click", undo);
 onKey((key) => {
   const cell = current();
@@ -193,25 +182,15 @@ onKey((key) => {
   else if (cell && key === "/") find(cell);
   else if (key === "i" && cell) groupOf(cell.element)?.invert();
   else if (key === "u") undo();
-  else if (key === "?") help();
   else if (key === "escape") return closeNewest();
   else return false;
   return true;
 });
-// These work also where single-key shortcuts are turned off, and while they are held down.
-document.addEventListener("keydown", (event) => {
-  const target = /** @type {Element} */ (event.target);
-  if (event.ctrlKey || event.altKey || event.metaKey || target.closest("dialog, a, button, select")) return;
-  const key = event.key.toLowerCase();
-  if (key.startsWith("arrow") && groups.length) move(key);
-  else if (key === "enter" && groups.length && !event.repeat) confirm(groupOf(document.activeElement) ?? groups[0]);
-  else return;
-  event.preventDefault();
+onArrowsAndEnter({
+  move: (key) => groups.length && (move(key), true),
+  enter: () => groups.length && (confirm(groupOf(document.activeElement) ?? groups[0]), true),
 });
 
-for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchstart"]) {
-  addEventListener(name, () => (active = true), { passive: true, capture: true });
-}
 // It is recorded which guesses have been on the screen. Several are sent together, and none of them twice.
 const shown = new Set();
 const toTell = [];
@@ -235,8 +214,7 @@ function inOrder() {
 }
 setInterval(async () => {
   const items = inOrder();
-  if (!items.length || busy || !active) return;
-  active = false;
+  if (!items.length || busy || !wasActive()) return;
   const { lost: gone } = await post("/api/gallery/renew", { items }).catch(() => ({ lost: [] }));
   if (gone.length && !busy) await load();
 }, RENEW);

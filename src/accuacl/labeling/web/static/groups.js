@@ -74,16 +74,3 @@ export class Group {
     for (const cell of done) cell.element.remove();
   }
 }
-
-// The nearest cell above or below another one, by what the screen shows.
-export function vertically(cells, here, way) {
-  const middle = ({ element }) => {
-    const box = element.getBoundingClientRect();
-    return [box.left + box.width / 2, box.top + box.height / 2];
-  };
-  const [x, y] = middle(here);
-  const beyond = cells.map((cell) => [cell, ...middle(cell)]).filter(([, , v]) => way * (v - y) > 4);
-  const row = Math.min(...beyond.map(([, , v]) => way * (v - y)));
-  const inRow = beyond.filter(([, , v]) => way * (v - y) < row + 4);
-  return inRow.sort((a, b) => Math.abs(a[1] - x) - Math.abs(b[1] - x))[0]?.[0];
-}

@@ -1,11 +1,11 @@
 // The labelling page: one example at a time, leased while somebody works on it. Every answer of the server has the state
 // of the round and what to show, so one function draws them all.
-import { Refused, get, newId, pause, post, send } from "/static/api.js";
+import { get, newId, pause, send } from "/static/api.js";
 import { focusSearch, onChoose, pickKey, setClasses } from "/static/classes.js";
 import { at } from "/static/elements.js";
 import { GUARD, loadAhead } from "/static/images.js";
-import { isRepeated, onKey } from "/static/keys.js";
-import { closeNewest, lost, refused } from "/static/notes.js";
+import { isRepeated, onKey, wasActive } from "/static/keys.js";
+import { busy, change, closeNewest, lost, refused } from "/static/notes.js";
 import { learned, progress, waiting } from "/static/progress.js";
 import * as show from "/static/show.js";
 import { flagIt, openNew, sayWhy, showGuidelines } from "/static/dialogs.js";
@@ -23,10 +23,8 @@ let seen = null; // the pick that was painted before; only this one can be answe
 let broken = null; // the pick whose image cannot be shown; it can only be skipped
 /** @type {import("/static/api.js").State | null} */
 let state = null;
-let busy = false;
 let batch = ""; // the round of the last example
 let draws = 0; // counts, so that a state requested before the last drawing is recognised as outdated
-let active = false; // whether there was any input since the lease was last renewed
 
 /** @param {import("/static/api.js").View} view */
 function draw(view) {
@@ -70,52 +68,37 @@ async function present(mine) {
 
 const say = (text) => (at("said").textContent = text);
 
-// What to say while a request is repeated until the server has accepted it.
-const repeating = (error) =>
-  error instanceof Refused
-    ? `${error.message} Your answer is not saved yet; trying again.`
-    : "The server does not respond. Your answer is not saved yet; trying again.";
-
-// One change at a time. If the server refuses it, the reason is shown, and the next example comes.
 /**
+ * If the server refuses a change, the reason is shown, and the next example comes.
  * @param {string} path
  * @param {object} body
  * @param {string} [done] what to say then
  */
-async function change(path, body, done) {
+async function save(path, body, done) {
   if (busy) return;
-  busy = true;
-  try {
-    const view = await post(path, { ...body, request: newId() }, (error) => lost(repeating(error)));
-    lost("");
-    draw(view);
-    if (done) say(done);
-  } catch (error) {
-    lost("");
-    refused(error.message);
-    if (error.status === 409) await post("/api/next", {}).then(draw, () => {});
-  } finally {
-    busy = false;
-  }
+  const view = await change(path, { ...body, request: newId() });
+  const now = view ?? (await change("/api/next", {}));
+  if (now) draw(now);
+  if (view && done) say(done);
 }
 
-const next = () => change("/api/next", {});
+const next = () => save("/api/next", {});
 
 /** @param {string} [reason] */
 function skip(reason = "") {
   if (!pick || busy || fresh === pick) return;
   if (seen !== pick && broken !== pick) return say("Not skipped: this example was not on the screen yet.");
-  change("/api/skip", { item: pick.item, reason }, reason ? `Skipped: ${reason}.` : "Skipped.");
+  save("/api/skip", { item: pick.item, reason }, reason ? `Skipped: ${reason}.` : "Skipped.");
 }
 
-const undo = () => state?.undo && change("/api/undo", {}, "Undone.");
+const undo = () => state?.undo && save("/api/undo", {}, "Undone.");
 onChoose((chosen) => {
   if (!pick || busy || fresh === pick) return false;
   if (seen !== pick) {
     say(`Not saved: this example ${broken === pick ? "cannot be shown" : "was not on the screen yet"}.`);
     return false;
   }
-  change("/api/label", { item: pick.item, class_id: chosen.id }, `Saved: ${chosen.name}.`);
+  save("/api/label", { item: pick.item, class_id: chosen.id }, `Saved: ${chosen.name}.`);
   return true;
 });
 
@@ -132,10 +115,7 @@ async function guess() {
   }
 }
 
-const help = () => at("help").showModal();
-at("help-open").addEventListener("click", help);
-at("help-close").addEventListener("click", () => at("help").close());
-const about = { seen: () => seen, pick: () => pick, answerable: () => seen ?? broken, draw, say, change, skip };
+const about = { seen: () => seen, pick: () => pick, answerable: () => seen ?? broken, draw, say, save, skip };
 at("add").addEventListener("click", () => openNew(about));
 at("flag").addEventListener("click", () => flagIt(about));
 at("guide").addEventListener("click", showGuidelines);
@@ -150,21 +130,17 @@ at("guess").addEventListener("click", guess);
 onKey((key, shift) => {
   if (key === "s" && shift) return (sayWhy(about), true);
   const keys = { a: () => openNew(about), f: () => flagIt(about), c: showGuidelines };
-  const act = { ...keys, s: () => skip(), u: undo, g: guess, "/": focusSearch, "?": help }[key];
+  const act = { ...keys, s: () => skip(), u: undo, g: guess, "/": focusSearch }[key];
   if (act) act();
   else if (key === "escape") return closeNewest() || zoomKey(key);
   else return pickKey(key) || zoomKey(key) || show.playKey(key);
   return true;
 });
 
-// The lease is renewed while somebody is there: a page that is only open does not keep an example from others.
-for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchstart"]) {
-  addEventListener(name, () => (active = true), { passive: true, capture: true });
-}
+// The lease is renewed while somebody is there.
 setInterval(() => {
   const mine = pick;
-  if (!mine || busy || !active) return;
-  active = false;
+  if (!mine || busy || !wasActive()) return;
   send("/api/renew", { item: mine.item }).then(
     ({ status }) => void (status === 409 && mine === pick && next()),
     () => {}, // tried again in half a minute

@@ -2,40 +2,15 @@
 // items that are to be forgotten.
 import { post, root, sendFile } from "/static/api.js";
 import { at, make } from "/static/elements.js";
-import { sendEarly } from "/static/forms.js";
-
-/**
- * Do something that takes a while, with its button disabled.
- * @param {string} id of the form; its words are in ID-said, and what goes wrong in ID-trouble
- * @param {() => Promise<string>} act gives the sentence that says what was done
- */
-function onSubmit(id, act) {
-  at(id)?.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const button = at(id).querySelector("button");
-    at(`${id}-trouble`).replaceChildren();
-    at(`${id}-said`).textContent = "Please wait …";
-    button.disabled = true;
-    try {
-      at(`${id}-said`).textContent = await act();
-    } catch (error) {
-      at(`${id}-said`).textContent = "";
-      at(`${id}-trouble`).replaceChildren(make("li", error.message));
-    } finally {
-      button.disabled = false;
-    }
-  });
-}
+import { onSubmit } from "/static/forms.js";
 
 onSubmit("import", async () => {
   const [file] = at("import-file").files;
-  const name = encodeURIComponent(file.name.slice(-200));
   if (at("import-what").value === "gold") {
-    const { gold, labelled, total } = await sendFile(`/api/gold/file?name=${name}`, file);
+    const { gold, labelled, total } = await sendFile("/api/gold/file", file);
     return `${gold} gold examples, of which ${labelled} are labelled so far; ${total} in all.`;
   }
-  const classes = at("import-classes").checked;
-  const taken = await sendFile(`/api/labels/file?name=${name}&new_classes=${classes}`, file);
+  const taken = await sendFile("/api/labels/file", file, { new_classes: at("import-classes").checked });
   const more = taken.refusals - taken.refused.length;
   at("import-trouble").replaceChildren(...taken.refused.map((text) => make("li", text)));
   if (more) at("import-trouble").append(make("li", `${more} more rows`));
@@ -46,9 +21,7 @@ onSubmit("import", async () => {
 
 onSubmit("predict", async () => {
   const { upload } = await post("/api/uploads", {});
-  for (const file of at("predict-files").files) {
-    await sendFile(`/api/uploads/${upload}/files?name=${encodeURIComponent(file.name.slice(-200))}`, file);
-  }
+  for (const file of at("predict-files").files) await sendFile(`/api/uploads/${upload}/files`, file);
   const column = encodeURIComponent(at("predict-column")?.value || "text");
   const link = Object.assign(make("a"), { href: `${root}/export?upload=${upload}&column=${column}`, download: "" });
   document.body.append(link);
@@ -65,5 +38,3 @@ onSubmit("forget", async () => {
   at("forget-items").value = "";
   return `${gone} ${gone === 1 ? "item is" : "items are"} forgotten. ${sentences.join(" ")}`;
 });
-
-sendEarly(["import", "predict", "forget"].map(at).filter(Boolean));

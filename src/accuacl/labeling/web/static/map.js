@@ -1,9 +1,8 @@
 // The map of the pool: a dot for each example, which is shown when the pointer or the arrow keys come to it.
 import { get, root } from "/static/api.js";
-import { at } from "/static/elements.js";
+import { at, draw, make } from "/static/elements.js";
 import { mark, markOf } from "/static/marks.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const STATES = ["unlabelled", "picked", "labelled", "skipped"];
 const SAID = ["not labelled", "to be labelled now", "labelled", "skipped"];
 const ORDER = [0, 3, 2, 1]; // what is drawn last lies on top
@@ -19,21 +18,15 @@ let images = false;
 /** @type {MapPoint | null} the point that is shown */
 let current = null;
 
-function make(tag, attributes) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
-}
-
 // A dot; of a labelled example it has the colour and the shape of its class.
 /** @param {MapPoint} point */
 function shape({ x, y, label }, r, kind) {
-  if (label < 0) return make("circle", { cx: x, cy: y, r, class: kind });
+  if (label < 0) return draw("circle", { cx: x, cy: y, r, class: kind });
   const marked = `${kind} ${markOf(label)}`;
   const corners = { m1: [[-r, -r], [r, -r], [r, r], [-r, r]], m2: [[0, -1.35 * r], [1.35 * r, 0], [0, 1.35 * r], [-1.35 * r, 0]], m3: [[0, -1.3 * r], [1.2 * r, r], [-1.2 * r, r]] };
   const path = corners[markOf(label).split(" ")[1]];
-  if (!path) return make("circle", { cx: x, cy: y, r, class: marked });
-  return make("polygon", { points: path.map(([a, b]) => `${x + a},${y + b}`).join(" "), class: marked });
+  if (!path) return draw("circle", { cx: x, cy: y, r, class: marked });
+  return draw("polygon", { points: path.map(([a, b]) => `${x + a},${y + b}`).join(" "), class: marked });
 }
 
 async function load() {
@@ -53,7 +46,7 @@ async function load() {
     ? `${few}. Similar ones lie close together (first two principal components of the model's inputs).`
     : "The map appears when the first examples have been prepared.";
   options();
-  draw();
+  drawAll();
 }
 
 function options() {
@@ -65,7 +58,7 @@ function options() {
   const listed = [...used].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0)).slice(0, LISTED);
   at("map-classes").replaceChildren(
     ...listed.map((label) => {
-      const line = document.createElement("li");
+      const line = make("li");
       line.append(mark(label), ` ${names[label]}`);
       return line;
     }),
@@ -73,8 +66,8 @@ function options() {
   at("map-classes").hidden = !listed.length;
 }
 
-function draw() {
-  const svg = make("svg", { viewBox: "-20 -20 1040 1040", "aria-hidden": "true" });
+function drawAll() {
+  const svg = draw("svg", { viewBox: "-20 -20 1040 1040", "aria-hidden": "true" });
   const only = at("map-class").value;
   dots = new Map();
   for (const state of ORDER) {
@@ -100,9 +93,7 @@ async function show(point) {
   current = point;
   dots.get(point.item).classList.add("here");
   const what = point.label >= 0 ? names[point.label] : SAID[point.state];
-  const link = document.createElement("a");
-  link.href = `${root}/item/${point.item}`;
-  link.textContent = `Item ${point.item}: ${what}`;
+  const link = Object.assign(make("a", `Item ${point.item}: ${what}`), { href: `${root}/item/${point.item}` });
   if (images) {
     const image = new Image();
     image.alt = "";
@@ -113,7 +104,7 @@ async function show(point) {
   at("map-item").replaceChildren(link);
   try {
     const { snip } = await get(`/api/item/${point.item}`);
-    if (current === point) at("map-item").append(Object.assign(document.createElement("p"), { textContent: snip }));
+    if (current === point) at("map-item").append(make("p", snip));
   } catch {
     // it is said without its text
   }
@@ -156,6 +147,6 @@ at("map").addEventListener("keydown", (event) => {
   show(beside(way));
 });
 at("map").addEventListener("focus", () => !current && show(points.find((point) => point.state === 1) ?? points[0]));
-at("map-class").addEventListener("change", draw);
+at("map-class").addEventListener("change", drawAll);
 addEventListener("project-changed", load);
 load();

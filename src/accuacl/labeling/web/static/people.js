@@ -1,22 +1,16 @@
 // Invitations: a link that is shown once, to be copied or scanned.
 import { post } from "/static/api.js";
-import { all, at, make } from "/static/elements.js";
+import { all, at, draw, make } from "/static/elements.js";
 import { sendEarly } from "/static/forms.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const QUIET = 4; // modules of white around the code, which scanners need
 
-function draw(rows) {
+function drawCode(rows) {
   const size = rows.length + 2 * QUIET;
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", "QR code of the link");
-  svg.setAttribute("shape-rendering", "crispEdges");
-  const path = document.createElementNS(SVG, "path");
+  const view = { viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": "QR code of the link", "shape-rendering": "crispEdges" };
   const dark = rows.flatMap((row, y) => [...row].map((bit, x) => (bit === "1" ? `M${x + QUIET} ${y + QUIET}h1v1h-1z` : "")));
-  path.setAttribute("d", dark.join(""));
-  svg.append(path);
+  const svg = draw("svg", view);
+  svg.append(draw("path", { d: dark.join("") }));
   return svg;
 }
 
@@ -30,7 +24,7 @@ async function invite(path, body) {
     const words = (here ?? "").split(/(--[a-z][a-z-]*)/); // every second one is an option of the command
     at("invitation-here").replaceChildren(...words.map((word, i) => (i % 2 ? make("code", word) : word)));
     at("invitation-send").hidden = Boolean(here);
-    at("invitation-code").replaceChildren(...(here ? [] : [draw(code)]));
+    at("invitation-code").replaceChildren(...(here ? [] : [drawCode(code)]));
     at("invitation").hidden = false;
     at("invitation").focus();
   } catch (error) {

@@ -32,7 +32,7 @@ async function stage(files) {
     try {
       discard();
       ({ upload } = await post("/api/uploads", {}));
-      await sendFile(`/api/uploads/${upload}/files?name=${encodeURIComponent(staged[0].name.slice(-200))}`, staged[0]);
+      await sendFile(`/api/uploads/${upload}/files`, staged[0]);
       showColumns(await post(`/api/uploads/${upload}/preview`, {}));
     } catch (error) {
       refuse(`${staged[0].name}: ${error.message}`);
@@ -181,7 +181,7 @@ async function sendAll(under, files) {
     at("sent").value = i / files.length;
     at("sent-said").textContent = `Sending ${i + 1} of ${files.length} …`;
     try {
-      await sendFile(`/api/uploads/${under}/files?name=${encodeURIComponent(file.name.slice(-200))}`, file);
+      await sendFile(`/api/uploads/${under}/files`, file);
       good += 1;
     } catch (error) {
       refuse(`${file.name}: ${error.message}`);

@@ -1,7 +1,7 @@
 // The index of a server with several projects: open one, or make a new one.
 import { post } from "/static/api.js";
 import { all, at } from "/static/elements.js";
-import { sendEarly } from "/static/forms.js";
+import { onSubmit } from "/static/forms.js";
 
 for (const button of all("[data-open]")) {
   button.addEventListener("click", async () => {
@@ -16,21 +16,10 @@ for (const button of all("[data-open]")) {
   });
 }
 
-at("new")?.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const button = at("new").querySelector("button");
-  button.disabled = true;
-  at("new-trouble").textContent = "";
-  at("new-said").textContent = "Please wait …";
+onSubmit("new", async () => {
   const [name, kind, classes] = ["name", "kind", "classes"].map((field) => at(`new-${field}`).value);
   const body = { name, kind, classes, per_round: at("new-per-round").valueAsNumber, rounds: at("new-rounds").valueAsNumber };
-  try {
-    const { next } = await post("/api/projects", body);
-    location.assign(next);
-  } catch (error) {
-    at("new-trouble").textContent = error.message;
-    at("new-said").textContent = "";
-    button.disabled = false;
-  }
+  const { next } = await post("/api/projects", body);
+  location.assign(next);
+  return new Promise(() => {}); // the button stays disabled until the next page is there
 });
-sendEarly([at("new")].filter(Boolean));

@@ -1,9 +1,8 @@
 // Answers in a grid: many are selected and given another label or a comment, one is enlarged. Everything has a key.
 import { get, newId, post } from "/static/api.js";
-import { all, at, make, prose, record } from "/static/elements.js";
+import { all, at, make, neighbour, prose, record } from "/static/elements.js";
 import { sendEarly } from "/static/forms.js";
-import { vertically } from "/static/groups.js";
-import { onKey } from "/static/keys.js";
+import { hasModifier, onArrowsAndEnter, onKey } from "/static/keys.js";
 import { mark } from "/static/marks.js";
 
 const boxes = all("#grid input");
@@ -74,8 +73,8 @@ function go(cell) {
 function move(key) {
   const here = current();
   if (!here) return go(cells[0]);
-  const step = { arrowleft: -1, arrowright: 1 }[key];
-  go(step ? cells[cells.indexOf(here) + step] : vertically(cells, here, key === "arrowdown" ? 1 : -1));
+  const next = neighbour(cells.map(({ element }) => element), here.element, key);
+  go(cells.find(({ element }) => element === next));
 }
 
 // One example, enlarged
@@ -146,7 +145,7 @@ at("large-chosen").addEventListener("change", () => selectLarge(at("large-chosen
 at("large-close").addEventListener("click", closeLarge);
 at("large").addEventListener("close", () => at("large").open || closeLarge()); // by a phone's back gesture
 at("large").addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (hasModifier(event)) return;
   if (event.key === "ArrowLeft") beside(-1);
   else if (event.key === "ArrowRight") beside(1);
   else if (event.key === "x" && !event.repeat) selectLarge(!large.box.checked);
@@ -163,9 +162,6 @@ if (all("#filters .rare select").some((select) => select.value)) showFilters(tru
 
 // All keys
 
-const help = () => at("help").showModal();
-at("help-open").addEventListener("click", help);
-at("help-close").addEventListener("click", () => at("help").close());
 onKey((key, shift) => {
   const cell = current();
   const acts = {
@@ -182,21 +178,13 @@ onKey((key, shift) => {
     "/": () => at("q").focus(),
     n: () => at("after")?.click(),
     p: () => at("before")?.click(),
-    "?": help,
   };
   acts[key]?.();
   return key in acts;
 });
-// These work also where single-key shortcuts are turned off, and while they are held down.
-document.addEventListener("keydown", (event) => {
-  const target = /** @type {Element} */ (event.target);
-  if (event.ctrlKey || event.altKey || event.metaKey) return;
-  if (target.closest("dialog, a, button, select, summary, input:not([type=checkbox])")) return;
-  const key = event.key.toLowerCase();
-  if (key.startsWith("arrow") && cells.length && (current() || !document.activeElement?.matches("input"))) move(key);
-  else if (key === "enter" && current() && !event.repeat) enlarge(current());
-  else return;
-  event.preventDefault();
+onArrowsAndEnter({
+  move: (key) => cells.length && (current() || !document.activeElement?.matches("input")) && (move(key), true),
+  enter: () => current() && (enlarge(current()), true),
 });
 
 boxes.forEach((box) => (box.checked = false)); // browsers restore them

@@ -5,7 +5,7 @@ import { at, make } from "/static/elements.js";
 import { GUARD, loadAhead } from "/static/images.js";
 import { isRepeated, onKey } from "/static/keys.js";
 import { mark } from "/static/marks.js";
-import { closeNewest, lost, postUntilAnswered, refused } from "/static/notes.js";
+import { busy, change, closeNewest, lost, refused } from "/static/notes.js";
 import * as show from "/static/show.js";
 import { zoomKey } from "/static/zoom.js";
 
@@ -18,7 +18,6 @@ let queue = [];
 /** @type {import("/static/api.js").Class[]} */
 let classes = [];
 let count = 0;
-let busy = false;
 let drawn = ""; // what is on the screen
 /** @type {number | null} */
 let seen = null; // the item that has been on the screen for a moment: only this one can be settled
@@ -113,12 +112,6 @@ function known({ guess, gold }) {
   return said;
 }
 
-// One change at a time.
-function change(path, body) {
-  busy = true;
-  return postUntilAnswered(path, body).finally(() => (busy = false));
-}
-
 onChoose((chosen) => {
   const [now] = queue;
   if (!now || busy || seen !== now.item) return false;
@@ -169,14 +162,11 @@ async function load(first) {
   }
 }
 
-const help = () => at("help").showModal();
-at("help-open").addEventListener("click", help);
-at("help-close").addEventListener("click", () => at("help").close());
 at("later").addEventListener("click", (event) => isRepeated(event) || putOff());
 at("undo").addEventListener("click", undo);
 at("undo-late").addEventListener("click", undo);
 onKey((key) => {
-  const act = { s: putOff, u: undo, h: () => at("history").click(), "/": focusSearch, "?": help }[key];
+  const act = { s: putOff, u: undo, h: () => at("history").click(), "/": focusSearch }[key];
   if (act) act();
   else if (key === "escape") return closeNewest() || zoomKey(key);
   else return pickKey(key) || zoomKey(key);
