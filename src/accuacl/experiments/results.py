@@ -15,9 +15,9 @@ import pydantic
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, reason, write_text
-from accuacl.experiments.config import Config, canonical
-from accuacl.experiments.config_files import default_settings
+from accuacl.experiments.config import Config, default_settings
 from accuacl.experiments.data import BENCHMARKS
+from accuacl.experiments.defaults import canonical
 from accuacl.experiments.journal import Step, read_steps
 from accuacl.experiments.setting import OPTIONS, is_class_incremental
 

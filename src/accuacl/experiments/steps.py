@@ -20,9 +20,9 @@ from accuacl.experiments.checkpoints import Learning, load_tensors, memory_resul
 from accuacl.experiments.config import Config, own_model
 from accuacl.experiments.data import InputRows, Task
 from accuacl.experiments.heads import looks_at_pool
+from accuacl.experiments.loop import POOL, TEST, Handle, Ids, LoopState, choose
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.setting import device_of, is_class_incremental, open_stream, transform_of
-from accuacl.experiments.state import POOL, TEST, Handle, Ids, LoopState, choose
 from accuacl.features import Features
 
 
