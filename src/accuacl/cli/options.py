@@ -175,8 +175,8 @@ def _meant(word: str, values: Iterable[Any], show: Callable[[Any], str]) -> set[
         number = float(word)
     except ValueError:
         return spelt
-    numbers = [value for value in values if isinstance(value, int | float)]
-    spelt |= {value for value in numbers if value == number}
     return spelt or {
-        value for value in numbers if isinstance(value, float) and math.isclose(value, number, rel_tol=1e-3)
+        value
+        for value in values
+        if value == number or (isinstance(value, float) and math.isclose(value, number, rel_tol=1e-3))
     }

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from accuacl.pools import Picked
 
 LABEL = "label"  # the usual column of classes
+LEAST_BYTES = 2**20  # of --memory-limit
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -190,16 +191,11 @@ def _options(strategy: str, words: Sequence[str], given: dict[str, Any]) -> dict
     return read_options(strategy, named | own)
 
 
-LEAST_BYTES = 2**20
-
-
 def _bytes(size: str) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", size, re.IGNORECASE)
-    count = int(float(match[1]) * BYTES[match[2].upper()]) if match else 0
-    if match and match[2] and 0 < count < LEAST_BYTES:
-        raise InputError(f"memory-limit is {size!r}; give at least 1MiB.")
-    if not match or 0 < count < LEAST_BYTES:  # nobody means so few bytes
-        raise InputError(f"memory-limit is {size!r}; give a size with its unit, such as 500MB or 2GiB.")
+    count = int(float(match[1]) * BYTES[match[2].upper()]) if match else -1
+    if count < 0 or 0 < count < LEAST_BYTES:  # nobody means so few bytes
+        raise InputError(f"memory-limit is {size!r}; give at least 1MiB, with the unit, such as 500MB or 2GiB.")
     return count
 
 

@@ -67,7 +67,7 @@ def run(
     with Journal(out, config, fresh=fresh, patience=patience) as journal, ExitStack() as closing:
         if log_to:
             log = open_log(log_to, out, config.model_dump())
-            closing.callback(log.close)
+            closing.callback(log.writer.close)
             journal.on_step = log.write
         if journal.has("result"):
             result = journal.once("result", dict)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,15 +106,9 @@ def groups_of(config: Config, classes: int) -> list[list[int]] | None:
 
 
 def stream_options(config: Config) -> data.StreamOptions:
-    return data.StreamOptions(
-        blur=config.blur,
-        imbalance=config.imbalance,
-        label_noise=config.label_noise,
-        noise=config.noise,
-        domains=config.domains,
-        recurring=config.recurring,
-        seed=config.seed if config.stream_seed is None else config.stream_seed,
-    )
+    """The settings of the same names, and the seed."""
+    same = {each.name: getattr(config, each.name) for each in fields(data.StreamOptions) if each.name != "seed"}
+    return data.StreamOptions(**same, seed=config.seed if config.stream_seed is None else config.stream_seed)
 
 
 def _leave_out(names: list[str], why: str) -> None:
@@ -154,23 +148,17 @@ def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:
 
 
 def training_of(config: Config, classes: int, device: str) -> learners.Training:
-    """How to train a head with this many classes."""
+    """How to train a head with this many classes: the settings of the same names, and those that follow from others."""
+    names = {each.name for each in fields(learners.Training)} & set(type(config).model_fields) - {"device"}
     return learners.Training(
-        epochs=config.epochs,
-        batch=config.batch,
-        lr=config.lr,
-        momentum=config.momentum,
-        weight_decay=config.weight_decay,
+        **{name: getattr(config, name) for name in names},
         capacity=config.memory,
         classes=classes,
         device=device,
         cycled=config.replay == "cycled",
-        alpha=config.alpha,
-        beta=config.beta,
         balanced=config.sampling == "balanced",
         repeated=config.sampling == "repeated",
         policy=config.memory_policy,
-        pool_learning=config.pool_learning,
     )
 
 
