@@ -19,7 +19,6 @@ from accuacl.experiments import (
     OPTIONS,
     Config,
     advice,
-    canonical,
     decided_by_scale,
     describe_stream,
     make,
@@ -77,7 +76,7 @@ def run(
     if print_config:
         print(to_yaml(what), end="")
         return
-    out = out or Path("runs") / run_name(Config(**canonical(what.model_dump())), data_dir)
+    out = out or Path("runs") / run_name(what, data_dir)
     if fresh or not (out / "result.json").exists():
         for sentence in advice(what, chosen):
             console.print(f"[yellow]note:[/yellow] {escape(sentence)}", soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -35,16 +36,6 @@ class Oracle(Protocol):
     def __call__(self, task: int, round: int, ids: Ids) -> Ids: ...
 
 
-class Simulated:
-    """The true labels, at once: what experiments use."""
-
-    def __init__(self, labels: Ids) -> None:
-        self.labels = labels
-
-    def __call__(self, task: int, round: int, ids: Ids) -> Ids:
-        return self.labels[ids]
-
-
 class ExperimentSteps:
     """Implements `loop.Steps`. Nothing here changes once it is built."""
 
@@ -64,7 +55,8 @@ class ExperimentSteps:
         self.on_progress = on_progress or ignore
         self.stream = open_stream(config, data_dir, skip_bad, self._on_decoding)
         self.data = self.stream.dataset
-        self.oracle = oracle or Simulated(self.stream.answers)
+        truth = self.stream.answers
+        self.oracle = oracle or (lambda task, round, ids: truth[ids])  # `self` would be a cycle, as in `fetch`
         self.tasks = list(self.stream)[: config.tasks or None]
         self.test_every_round = config.evaluate == "round"
         self.device = device_of(config.device)
@@ -214,12 +206,12 @@ class ExperimentSteps:
 
         by_task: how many examples of each class are right, and how many there are.
         """
-        together: dict[int, list[tuple[int, int]]] = {}
+        right, count = Counter[int](), Counter[int]()
         for counts in by_task:
-            for c, count in counts.items():
-                together.setdefault(c, []).append(count)
-        names = {c: self.data.classes[self.stream.order[c]] for c in together}
-        recall = {names[c]: 100 * (sum(r for r, _ in all_) / sum(n for _, n in all_)) for c, all_ in together.items()}
+            right.update({c: r for c, (r, _) in counts.items()})
+            count.update({c: n for c, (_, n) in counts.items()})
+        names = {c: self.data.classes[self.stream.order[c]] for c in count}
+        recall = {names[c]: 100 * (right[c] / count[c]) for c in count}
         if self.stream.tests_once:
             return {"recall": recall}
         recalls = [{names[c]: 100 * (r / n) for c, (r, n) in counts.items()} for counts in by_task]

@@ -146,6 +146,7 @@ def _values(name: str, value: Any, scale: str) -> list[Any]:
 
 def run_name(config: Config, data_dir: Path | None) -> str:
     """A name for the directory: the five settings that matter most, then all that differ from the scale's defaults."""
+    config = Config(**canonical(config.model_dump()))
     chosen = config.model_dump()
     given = {name: chosen[name] for name in (*NAMED, *STREAM, "scale")} | {"first_round": "uniform"}
     usual = make(given, data_dir).model_dump() | {"sample": usual_sample_of(config)}
