@@ -101,9 +101,8 @@ def test_a_wrong_file_is_told_in_a_sentence(tmp_path, settings, says):
 def test_a_missing_file_is_told_in_a_sentence(tmp_path):
     done = accuacl("sweep", tmp_path / "none.yaml", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == f"accuacl: {tmp_path / 'none.yaml'} cannot be read (No such file or directory); " + (
-        "give a YAML file of settings.\n"
-    )
+    said = f"accuacl: {tmp_path / 'none.yaml'} cannot be read: no such file or directory; fix that and try again.\n"
+    assert done.stderr == said
 
 
 def test_the_table_reads_as_it_was_written(tmp_path):

@@ -17,17 +17,12 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-def a_folder(path: Path | None) -> Path | None:
-    """Refuse a --data-dir that is not a directory before anything else is done."""
-    if path is not None and not path.is_dir():
-        raise InputError(f"--data-dir is {str(path)!r}, which is not a directory; give the one with the data sets.")
-    return path
-
-
 DataDir = Annotated[
     Path | None,
     typer.Option(
-        callback=a_folder, help="The folder with the data sets; default: the environment variable ACCUACL_DATA."
+        exists=True,
+        file_okay=False,
+        help="The folder with the data sets; default: the environment variable ACCUACL_DATA.",
     ),
 ]
 Plugin = Annotated[

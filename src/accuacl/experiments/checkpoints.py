@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason, write_bytes
+from accuacl.base.files import reading, write_bytes
 from accuacl.base.progress import OnProgress
 from accuacl.base.randomness import derive
 from accuacl.experiments import learners
@@ -143,12 +143,10 @@ def _save(path: Path, data: bytes) -> Handle:
 
 def _read(folder: Path, handle: Handle) -> bytes:
     path = folder / Path(handle["file"]).name
-    try:
+    if not path.exists():
+        raise InputError(f"{path} is missing, but the journal needs it; {what_to_do(folder.parent)}.")
+    with reading(path):
         data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"{path} is missing, but the journal needs it; {what_to_do(folder.parent)}.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and try again.") from error
     if hashlib.sha256(data).hexdigest() != handle["sha256"]:
         raise InputError(f"{path} is damaged: its content is not what was written; {what_to_do(folder.parent)}.")
     return data

@@ -17,7 +17,7 @@ import pydantic
 from pydantic import Field
 
 from accuacl.base.errors import InputError, no_such
-from accuacl.base.files import reading, reason, write_text
+from accuacl.base.files import reading, write_text
 from accuacl.base.userfile import check_function
 from accuacl.experiments import learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS
@@ -275,10 +275,10 @@ def write_config(path: Path, settings: Settings) -> None:
 
 def read_config(path: Path, model: type[Settings]) -> dict[str, Any]:
     """The settings in a file that `write_config` wrote. A project's have a `kind`, a run's have not."""
+    with reading(path):
+        text = path.read_bytes()
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({reason(error)}); fix that.") from error
+        content = json.loads(text)
     except ValueError as error:
         raise InputError(f"{path} is not JSON ({error}); {what_to_do(path.parent)}.") from error
     known = model.model_fields

@@ -14,7 +14,7 @@ from typing import Any, get_args
 import pydantic
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, reason, write_text
+from accuacl.base.files import Lock, reading, write_text
 from accuacl.experiments.config import Config, default_settings
 from accuacl.experiments.data import BENCHMARKS
 from accuacl.experiments.defaults import canonical
@@ -38,13 +38,8 @@ class _Settings(pydantic.BaseModel, strict=True):
     classes_per_task: int | None
 
 
-class _Stream(pydantic.BaseModel, strict=True):
-    order: list[int]
-    pools: list[list[int]]
-
-
 class _Result(pydantic.BaseModel, strict=True):
-    """What result.json has; the fields with a default may be missing."""
+    """What every result.json has."""
 
     average_accuracy: float
     forgetting: float
@@ -56,27 +51,18 @@ class _Result(pydantic.BaseModel, strict=True):
     config: _Settings
     seconds: dict[str, float]
     version: str
-    recall_by_task: list[dict[str, float]] | None = None
-    class_accuracy: float | None = None
-    example_accuracy: float | None = None
-    class_forgetting: float | None = None
-    forgetting_by_class: dict[str, float] | None = None
-    found: list[list[float]] | None = pydantic.Field(None, min_length=1)
-    rarest_class: str | None = None
-    rarest_labels: list[list[int]] | None = pydantic.Field(None, min_length=1)
-    stream: _Stream | None = None
 
 
 def read_result(run: Path) -> dict[str, Any]:
     """The result of the run in this directory, checked."""
     path = run / "result.json"
+    if not path.exists():
+        raise InputError(f"{run} has no result.json; finish the run first.")
+    with reading(path):
+        text = path.read_bytes()
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
+        result = json.loads(text)
         _Result.model_validate(result)
-    except FileNotFoundError:
-        raise InputError(f"{run} has no result.json; finish the run first.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; fix that.") from error
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         field = "/".join(str(part) for part in first["loc"])
@@ -173,9 +159,8 @@ def shown_settings(row: Row) -> dict[str, Any]:
 def read_csv(path: Path) -> list[Row]:
     """The rows of a table, with numbers as numbers and lists as lists."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; fix that or give another table.") from error
+        with reading(path):
+            text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text; give a results.csv or a directory of runs.") from None
     reader = csv.DictReader(io.StringIO(text, newline=""))

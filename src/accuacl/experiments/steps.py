@@ -161,7 +161,8 @@ class ExperimentSteps:
 
     def _unlabelled(self, state: LoopState, memory: Memory) -> list[Ids]:
         """The rows of each task so far that have no label, if the learner learns from them too."""
-        if not looks_at_pool(self.config.pool_learning, len(state.ids) + len(memory)):
+        mode = self.config.pool_learning
+        if mode == "off" or not looks_at_pool(mode, len(state.ids) + len(memory)):
             return []
         known = np.append(state.ids, memory.ids)
         return [np.setdiff1d(self.pool_of(task), known) for task in self.tasks[: state.task.index + 1]]

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from accuacl.base.errors import InputError, one_line
-from accuacl.base.files import reason
+from accuacl.base.files import reading, reason
 from accuacl.experiments.config import Config
 from accuacl.experiments.setting import flat_options
 
@@ -18,17 +18,18 @@ ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}  # other names 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Settings from a YAML file."""
+    with reading(path):
+        data = path.read_bytes()
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), _EachKeyOnce)
+        content = yaml.load(data.decode(), _EachKeyOnce)
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text; give a YAML file of settings.") from None
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or one_line(error)
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise InputError(f"{path} is invalid YAML ({where}{problem}); write lines like 'learner: er'.") from None
     except RecursionError:
         raise InputError(f"{path} is nested too deeply; write lines like 'learner: er'.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is not text"
-        raise InputError(f"{path} cannot be read ({why}); give a YAML file of settings.") from None
     except ValueError as error:  # of a scalar, such as a date that does not exist
         why = reason(error).partition(";")[0]
         raise InputError(f"{path} has a value that cannot be read ({why}); correct it.") from None
