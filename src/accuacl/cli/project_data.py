@@ -58,7 +58,7 @@ LabelColumn = Annotated[
 ]
 
 
-@with_settings(projects.ProjectSettings, without=NO_OPTION, defaults=True, varying=UNSET_SAYS)
+@with_settings(projects.ProjectSettings, without=NO_OPTION, varying=UNSET_SAYS)
 def new(
     directory: Directory,
     *,

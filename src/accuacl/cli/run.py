@@ -35,7 +35,7 @@ from accuacl.strategies import load_plugins, split_options
 VARYING = ("strategy", "scale", "first_round", "sample", "keep", "oversample")
 
 
-@with_settings(Config, without=("model_digest", OPTIONS), defaults=True, varying=(*BY_SCALE, *VARYING))
+@with_settings(Config, without=("model_digest", OPTIONS), varying=(*BY_SCALE, *VARYING))
 def run(
     *,
     out: Annotated[

@@ -16,7 +16,7 @@ from rich.progress import MofNCompleteColumn, Progress as Bar, TextColumn, TimeR
 from rich.table import Column, Table
 
 from accuacl import engines
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, counted
 from accuacl.base.machine import cores
 from accuacl.base.progress import Progress
 from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers, narrow
@@ -152,17 +152,15 @@ def _print_costs(scale: str, table: Path, own: Sequence[str], workers: int) -> N
     """The runs of each recipe, those that are done, and the time of the others."""
     with drawn() as draw:
         costs = recipe_costs(scale, table, own, workers, draw)
-    any_done = any(cost.done for cost in costs)
-    note = "From the measured speed of training and of looking at pools; what BAIT's queries take comes on top."
-    note += f" Done: in {table}; the time is that of the others." if any_done else ""
+    note = "From the measured speed of training and of looking at pools; what BAIT's queries take comes on top. "
+    note += f"Done: in {table}; the time is that of the others."
     shown = Table(title=f"--scale {scale}", caption=escape(note))
-    for head in ("recipe", "runs", *(["done"] if any_done else []), f"time, {workers} core{'s' * (workers > 1)}"):
+    for head in ("recipe", "runs", "done", f"time, {counted(workers, 'core')}"):
         shown.add_column(head, no_wrap=True)
     shown.add_column("what it shows")
     for cost in costs:
         queries = cost.recipe == EFFICIENCY
-        numbers = [f"{cost.count} queries" if queries else str(cost.count)]
-        numbers += ["" if queries else str(cost.done)] if any_done else []
+        numbers = (f"{cost.count} queries", "") if queries else (str(cost.count), str(cost.done))
         time = duration(cost.seconds) if cost.done < cost.count else "-"
         shown.add_row(cost.recipe, *numbers, time, escape(cost.about))
     console.print(shown)
@@ -227,7 +225,7 @@ def _run_and_show(
             plugins=plugins,
             on_progress=screen.draw,
             on_end=screen.end,
-            on_note=lambda text: bar.console.print(f"[yellow]note:[/yellow] {escape(text)}"),
+            on_note=lambda text: console.print(f"[yellow]note:[/yellow] {escape(text)}"),
         )
     console.print(_means(outcome.rows))
     where = f"; the table is {escape(str(table))}" if table.exists() else ""
