@@ -35,7 +35,6 @@ from accuacl.experiments.sweeps import (
     recipe_costs,
     recipe_runs,
     runs_of,
-    titles,
     write_recipe_table,
 )
 from accuacl.strategies import load_plugins
@@ -215,7 +214,7 @@ def _run_and_show(
 
     count = TextColumn("{task.fields[count]}")
     with progress_bar(count, TimeRemainingColumn(), speed_estimate_period=math.inf) as bar:
-        screen = _Screen(runs, bar)
+        screen = _Screen(len(runs), bar)
         outcome = run_missing(
             runs,
             out,
@@ -251,17 +250,17 @@ def _print_failures(outcome: Outcome, out: Path) -> None:
 class _Screen:
     """A bar for all runs, as long as the share of the work that is done, and a line for each run that ends."""
 
-    def __init__(self, runs: Sequence[SweepRun], bar: Bar) -> None:
-        self.titles, self.total, self.bar = titles(runs), len(runs), bar
+    def __init__(self, total: int, bar: Bar) -> None:
+        self.total, self.bar = total, bar
         self.ended = 0  # runs, those before this start among them
         self.reasons: set[str] = set()  # why runs failed
         self.lines = ProgressLines()
-        self.job = bar.add_task("", total=1.0, count=f"0/{len(runs)}")
+        self.job = bar.add_task("", total=1.0, count=f"0/{total}")
 
     def draw(self, progress: Progress) -> None:
         if not progress.item:
             self.ended = int(progress.done)
-        text = f"{self.titles[progress.item]}: {progress.text}" if progress.item else progress.text
+        text = f"{progress.text}: {progress.item}" if progress.item else progress.text
         count = f"{int(progress.done)}/{self.total}"
         self.bar.update(self.job, completed=progress.work, count=count, description=escape(text))
         if self.bar.disable:
@@ -273,7 +272,7 @@ class _Screen:
             return
         self.reasons.add(why)
         said = why if row is None else f"A {row['average_accuracy']:.2f} F {row['forgetting']:.2f}"
-        line = f"{self.ended}/{self.total} {self.titles[run.name]}: {said}"
+        line = f"{self.ended}/{self.total} {run.name}: {said}"
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -175,48 +174,39 @@ class ExperimentSteps:
         """Accuracy on each task so far, recall of each class and calibration, predicting among the seen classes."""
         self._report(state, "testing", "testing", (self.config.epochs, self.config.epochs))
         model, seen = self._model(state.weights), state.seen
-        accuracy, by_task, confidences, hits, answers = [], [], [], [], []
+        truths, predictions, confidences = [], [], []
         for task in self.tasks[: state.task.index + 1]:
             rows = self.test_of(task)
-            inputs = InputRows(self.data.test.inputs, rows)
-            truth = self.stream.to_model(self.data.test.labels[rows])
-            _, p = self._predict(model, inputs, seen)
-            predicted = seen[p.argmax(axis=1)]
-            right = predicted == truth
-            accuracy.append(100 * float(right.mean()))
-            by_task.append({int(c): (int(right[truth == c].sum()), int((truth == c).sum())) for c in np.unique(truth)})
+            _, p = self._predict(model, InputRows(self.data.test.inputs, rows), seen)
+            truths.append(self.stream.to_model(self.data.test.labels[rows]))
+            predictions.append(seen[p.argmax(axis=1)])
             confidences.append(p.max(axis=1).astype(np.float64))
-            hits.append(right)
-            answers.append(np.stack([truth, predicted]))
-        error = metrics.calibration_error(np.concatenate(confidences), np.concatenate(hits))
-        result = {"accuracy": accuracy, **self._recall(by_task), "calibration_error": error}
+        truth, predicted = np.concatenate(truths), np.concatenate(predictions)
+        by_task = list(zip(truths, predictions, strict=True))
+        result: dict[str, Any] = {"accuracy": [100 * float((t == p).mean()) for t, p in by_task]}
+        result["recall"] = self._recall(truth, predicted)
+        if not self.stream.tests_once:  # a class is tested in several tasks
+            result["recall_by_task"] = [self._recall(t, p) for t, p in by_task]
+        result["calibration_error"] = metrics.calibration_error(np.concatenate(confidences), truth == predicted)
         if state.task.index == len(self.tasks) - 1:
-            result["confusion"] = self._confusion(np.concatenate(answers, axis=1))
+            result["confusion"] = self._confusion(truth, predicted)
         return result
 
-    def _confusion(self, answers: Ids) -> dict[str, dict[str, int]]:
-        """How often each class was taken for each other one, by name. answers: the true and the predicted classes."""
-        names = [self.data.classes[c] for c in self.stream.order]
+    def _recall(self, truth: Ids, predicted: Ids) -> dict[str, float]:
+        """The share of each class that is right, by name, in percent."""
+        return {self._class(c): 100 * float((predicted[truth == c] == c).mean()) for c in np.unique(truth)}
+
+    def _confusion(self, truth: Ids, predicted: Ids) -> dict[str, dict[str, int]]:
+        """How often each class was taken for each other one, by name."""
         confusion: dict[str, dict[str, int]] = {}
-        for (truth, predicted), count in zip(*np.unique(answers.T, axis=0, return_counts=True), strict=True):
-            confusion.setdefault(names[truth], {})[names[predicted]] = int(count)
+        pairs, counts = np.unique(np.stack([truth, predicted], axis=1), axis=0, return_counts=True)
+        for (right, guess), count in zip(pairs, counts, strict=True):
+            confusion.setdefault(self._class(right), {})[self._class(guess)] = int(count)
         return confusion
 
-    def _recall(self, by_task: list[dict[int, tuple[int, int]]]) -> dict[str, Any]:
-        """The recall of each class by name; and by task too, in streams that test a class in several tasks.
-
-        by_task: how many examples of each class are right, and how many there are.
-        """
-        right, count = Counter[int](), Counter[int]()
-        for counts in by_task:
-            right.update({c: r for c, (r, _) in counts.items()})
-            count.update({c: n for c, (_, n) in counts.items()})
-        names = {c: self.data.classes[self.stream.order[c]] for c in count}
-        recall = {names[c]: 100 * (right[c] / count[c]) for c in count}
-        if self.stream.tests_once:
-            return {"recall": recall}
-        recalls = [{names[c]: 100 * (r / n) for c, (r, n) in counts.items()} for counts in by_task]
-        return {"recall": recall, "recall_by_task": recalls}
+    def _class(self, index: int) -> str:
+        """The name of a class, by the model's number."""
+        return self.data.classes[self.stream.order[index]]
 
     def _predict(self, model: models.Classifier, inputs: InputRows, seen: Ids) -> tuple[NDArray[Any], NDArray[Any]]:
         h, p = models.predict(model, inputs, self.transform, seen, device=self.device)
