@@ -230,11 +230,11 @@ def uses(strategy: str, name: str) -> bool:
     >>> uses("accuacl", "lam"), uses("bait", "lam"), uses("bait", "oversample"), uses("full", "keep")
     (True, False, True, False)
     """
+    if strategy not in STRATEGIES:
+        return False
     if name == "sample":
-        return strategy in STRATEGIES and takes_sample(strategy)
-    return (
-        strategy in STRATEGIES and name in OPTION_SETTINGS and shares_option(strategy, name, OPTION_SETTINGS[name][0])
-    )
+        return takes_sample(strategy)
+    return name in OPTION_SETTINGS and shares_option(strategy, name, OPTION_SETTINGS[name][0])
 
 
 def flat_options(settings: Mapping[str, Any]) -> dict[str, Any]:
