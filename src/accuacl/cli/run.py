@@ -31,7 +31,7 @@ from accuacl.experiments.learners import REGISTRY as LEARNERS
 from accuacl.experiments.sweeps import run_name
 from accuacl.strategies import load_plugins, split_options
 
-# What leaves these unset is not what they then are.
+# The defaults of these follow from other settings, so that help names none.
 VARYING = ("strategy", "scale", "first_round", "sample", "keep", "oversample")
 
 

@@ -17,7 +17,7 @@ from rich.table import Column
 from accuacl.base.progress import OnProgress, Progress as Done
 
 EVERY = 30.0  # seconds between progress lines without a terminal
-PIPED = 500  # columns where no terminal says how many there are; nothing of ours is wider
+PIPED = 500  # columns where there is no terminal; no line of ours is longer
 if not os.environ.get("COLUMNS", "").strip("0"):  # as some servers have it, where nothing would be shown
     os.environ.pop("COLUMNS", None)
 console = Console()

@@ -32,7 +32,7 @@ from accuacl.experiments.setting import (
 )
 from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES, sample_size
 
-MOST = 10**12  # of whole numbers that no other limit holds for; no data set has as many examples
+MOST = 10**12  # the limit of all other whole numbers; no data set has as many examples
 LIMITS = {  # by setting, the largest that it may be
     **dict.fromkeys(("seed", "order_seed", "stream_seed"), 2**64 - 1),  # torch's generators take no larger
     **dict.fromkeys(("rounds", "last_rounds", "recurring", "domains"), 10**4),

@@ -76,10 +76,7 @@ def check_stream(config: Config) -> None:
 
 def is_class_incremental(settings: Mapping[str, Any]) -> bool:
     """Whether every task brings new classes and nothing else, as in the paper; settings may be missing."""
-    usual = data.StreamOptions()
-    return settings.get("arrival", "classes") == "classes" and all(
-        settings.get(name, getattr(usual, name)) == getattr(usual, name) for name in DRAWN
-    )
+    return not describe_stream(settings)
 
 
 def describe_stream(settings: Mapping[str, Any]) -> str:
@@ -88,12 +85,13 @@ def describe_stream(settings: Mapping[str, Any]) -> str:
     >>> describe_stream({"arrival": "given", "blur": 0.1, "label_noise": 0.2, "noise": "alike"})
     'tasks as given, blur 0.1, label noise 0.2 (alike)'
     """
+    usual = vars(data.StreamOptions())
     arrival = settings.get("arrival", "classes")
     words = [] if arrival == "classes" else [f"tasks as {arrival}"]
     for name in DRAWN:
-        value = settings.get(name, getattr(data.StreamOptions(), name))
-        if value != getattr(data.StreamOptions(), name):
-            kind = " (alike)" if name == "label_noise" and settings["noise"] == "alike" else ""
+        value = settings.get(name, usual[name])
+        if value != usual[name]:
+            kind = " (alike)" if name == "label_noise" and settings.get("noise") == "alike" else ""
             words.append(f"{name.replace('_', ' ')} {value:g}{kind}")
     return ", ".join(words)
 
@@ -103,12 +101,6 @@ def groups_of(config: Config, classes: int) -> list[list[int]] | None:
     if config.arrival != "classes" or config.domains:
         return None
     return data.benchmark_tasks(config.benchmark, classes, config.classes_per_task, config.order, config.order_seed)
-
-
-def stream_options(config: Config) -> data.StreamOptions:
-    """The settings of the same names, and the seed."""
-    same = {each.name: getattr(config, each.name) for each in fields(data.StreamOptions) if each.name != "seed"}
-    return data.StreamOptions(**same, seed=config.seed if config.stream_seed is None else config.stream_seed)
 
 
 def _leave_out(names: list[str], why: str) -> None:
@@ -128,10 +120,10 @@ def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress:
         task_column=config.task_column or "",
         progress=progress,
     )
+    same = {each.name: getattr(config, each.name) for each in fields(data.StreamOptions) if each.name != "seed"}
+    options = data.StreamOptions(**same, seed=config.seed if config.stream_seed is None else config.stream_seed)
     own = "" if config.arrival in ARRIVALS else config.arrival
-    stream = data.make_stream(
-        dataset, groups_of(config, len(dataset.classes)), stream_options(config), own, config.tasks or None
-    )
+    stream = data.make_stream(dataset, groups_of(config, len(dataset.classes)), options, own, config.tasks or None)
     if config.model == models.PRETRAINED:
         from accuacl.experiments.networks import seen_through  # loads torch
 

@@ -55,7 +55,7 @@ class ExperimentSteps:
         self.stream = open_stream(config, data_dir, skip_bad, self._on_decoding)
         self.data = self.stream.dataset
         truth = self.stream.answers
-        self.oracle = oracle or (lambda task, round, ids: truth[ids])  # `self` would be a cycle, as in `fetch`
+        self.oracle = oracle or (lambda task, round, ids: truth[ids])  # not a method, as `fetch` is none
         self.tasks = list(self.stream)[: config.tasks or None]
         self.test_every_round = config.evaluate == "round"
         self.device = device_of(config.device)
