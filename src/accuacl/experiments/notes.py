@@ -147,7 +147,13 @@ def _left_out(config: Config, stream: Stream) -> list[str]:
 
 
 def _untested(stream: Stream, tasks: Sequence[Task]) -> list[str]:
-    """Notes about classes of the tasks that have no test examples, or no training examples."""
+    """Notes about classes of the tasks that have no test examples, or no training examples.
+
+    >>> from accuacl.experiments.data import class_incremental, load
+    >>> stream = class_incremental(load("digits"), 5)
+    >>> _untested(stream, list(stream))
+    []
+    """
     data, sentences = stream.dataset, []
     classes = {c for task in tasks for c in task.classes}
     tested = np.concatenate([data.test.labels[task.test] for task in tasks])
