@@ -334,7 +334,7 @@ def test_settings_that_do_not_go_together(tmp_path, settings, says):
     ("settings", "says"),
     [
         ({"arrival": "given"}, "does not say which task an example is of"),
-        ({}, "give --classes-per-task, how many of them arrive with each task"),
+        ({}, "needs --classes-per-task, how many classes arrive with each task"),
         ({"arrival": "given", "recurring": 1, "classes_per_task": 2}, "leave out --classes-per-task and --recurring"),
     ],
 )
