@@ -97,11 +97,11 @@ def test_the_package_is_a_command_too():
     [
         ("run --strategy uniform --out /proc/a/b", "the folder /proc/a/b cannot be made: no such file or directory"),
         ("run --strategy uniform --out file", "the folder file cannot be made: file exists"),
-        ("run --config folder", "folder cannot be read (Is a directory)"),
+        ("run --config folder", "folder cannot be read: is a directory"),
         ("run --plugin folder", "folder is not a Python file"),
         ("sweep sweep.yaml --out file", "the folder file cannot be made: file exists"),
         ("sweep sweep.yaml --out a --results folder", "folder cannot be written"),
-        ("sweep binary", "binary cannot be read (it is not text)"),
+        ("sweep binary", "binary is not text; give a YAML file"),
         ("paper list --results folder", "folder cannot be read: is a directory"),
         ("paper list --results binary", "binary is not text; give a results.csv or a directory of runs"),
         ("paper efficiency --out file", "the folder file cannot be made: file exists"),

@@ -66,6 +66,6 @@ def test_small_caches_share_a_line():
     assert doctor._caches(kept) == [
         "c/larger: 1.0 GiB",
         "c/large: 30 MiB",
-        "60 smaller ones in c: 2 KiB",
+        "60 small caches in c: 2 KiB",
         "1.0 GiB in all; a cache may be deleted, and is made again.",
     ]

@@ -65,12 +65,6 @@ def test_tasks_that_are_not_learned_may_be_empty(tmp_path):
         run(make(settings), tmp_path / "all")
 
 
-def test_how_many_classes_there_are_is_said_where_the_number_for_a_task_is_missing(tmp_path):
-    np.savez(tmp_path / "gaps.npz", **GAPS)
-    with pytest.raises(InputError, match=r"gaps.npz has 3 classes; give --classes-per-task"):
-        make({"benchmark": str(tmp_path / "gaps.npz")})
-
-
 def test_decimal_commas_are_noticed_and_lists_of_words_are_not(tmp_path):
     (tmp_path / "a.csv").write_text('a;b\n"1,5";x\n2;"y,z"\n')
     with pytest.warns(UserWarning, match="the column 'a' of .*a.csv has numbers with decimal commas, such as '1,5'"):

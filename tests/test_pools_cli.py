@@ -299,7 +299,7 @@ def test_a_list_that_leaves_nothing_out_is_told(ask, tmp_path):
         (["--out", "p.csv", "--strategy", "bait", "--memory-limit", "1M"], "bait needs the whole pool at once: "),
         (
             ["--out", "p.csv", "--memory-limit", "much"],
-            "memory-limit is 'much'; give a size with its unit",
+            "memory-limit is 'much'; give at least 1MiB, with the unit",
         ),
         (["--out", "p.csv", "--lam", "2"], "lam is 2.0; give a number from 0 to 1."),
         (
@@ -308,7 +308,7 @@ def test_a_list_that_leaves_nothing_out_is_told(ask, tmp_path):
         ),
         (
             ["--out", "p.csv", "--memory-limit", "1"],
-            "memory-limit is '1'; give a size with its unit",
+            "memory-limit is '1'; give at least 1MiB, with the unit",
         ),
         (
             ["--out", "p.csv", "--option", "keep"],

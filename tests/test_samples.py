@@ -11,7 +11,7 @@ from accuacl import pools
 from accuacl.base.progress import Progress
 from accuacl.cli import screen
 from accuacl.experiments import LoopState, canonical, choose, make, read_config, run
-from accuacl.experiments.config_files import write_config
+from accuacl.experiments.config import write_config
 from accuacl.experiments.data import Task
 from accuacl.features import Features
 from accuacl.labeling.project import ProjectSettings, make as new_project

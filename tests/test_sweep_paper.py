@@ -138,7 +138,6 @@ def test_costs_are_listed(tmp_path):
     assert "0.00" not in done.stdout
     assert "BAIT on split-cifar10 only" in done.stdout
     assert "35 queries" in done.stdout
-    assert "done" not in done.stdout
     row = run_missing(runs_of(SMALL | {"strategy": "uniform"}), tmp_path, tmp_path / "results.csv", Inline()).rows[0]
     one = runs_of(read_recipe("scores"), {"scale": "smoke"})[0].config.model_dump()
     write_csv(tmp_path / "results.csv", [row | one])

@@ -481,8 +481,8 @@ def test_a_run_says_what_it_leaves_out_and_cannot_test(tmp_path):
     with warnings.catch_warnings(record=True, action="always") as said:
         run(make(settings), tmp_path / "run")
     assert [str(warning.message) for warning in said] == [
-        "7 classes do not make whole tasks of 3: class 6 is left out; --order names those to take.",
-        "class 5 is without test examples; accuracy says nothing about it.",
+        "7 classes do not make whole tasks of 3; left out: 6; --order names those to take.",
+        "classes without test examples: 5; accuracy says nothing about them.",
     ]
     with warnings.catch_warnings(record=True, action="always") as said:
         run(make(settings | {"memory": 12}), tmp_path / "b")

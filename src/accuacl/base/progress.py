@@ -23,7 +23,7 @@ class Progress:
     epochs: tuple[int, int] | None = None  # of this training: how many are done, and how many there are
     step: float | None = None  # how much of this choice of examples is done, from 0 to 1, where that is known
     item: str = ""  # which of several items it is about, such as a run of a sweep
-    work: float | None = None  # the share of the work done since the start, where items differ in their cost
+    work: float | None = None  # the share of the work done, where items differ in their cost
 
     @property
     def share(self) -> float:

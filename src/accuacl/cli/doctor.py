@@ -13,12 +13,12 @@ from pathlib import Path
 from rich.markup import escape
 
 import accuacl
-from accuacl.base.errors import EXTRAS, install
+from accuacl.base.errors import EXTRAS, counted, install
 from accuacl.base.machine import available_memory, cores, cpu_name
 from accuacl.cli.options import DataDir
 from accuacl.cli.screen import console
 
-SMALL = 10 * 2**20  # bytes of a cache that is not worth a line of its own
+SMALL = 2**20  # bytes of a cache that is not worth a line of its own
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pyarrow", "pydantic", "typer", "torch", "pillow")
 
 
@@ -51,10 +51,8 @@ def _caches(kept: Mapping[Path, int]) -> list[str]:
     by_size = sorted(kept.items(), key=lambda item: -item[1])
     lines = [f"{folder}: {size(count)}" for folder, count in by_size if count >= SMALL]
     small = [count for _, count in by_size if count < SMALL]
-    if len(small) == 1:
-        lines.append(f"{by_size[-1][0]}: {size(small[0])}")
-    elif small:
-        lines.append(f"{len(small)} smaller ones in {by_size[-1][0].parent}: {size(sum(small))}")
+    if small:
+        lines.append(f"{counted(len(small), 'small cache')} in {by_size[-1][0].parent}: {size(sum(small))}")
     return [*lines, f"{size(sum(kept.values()))} in all; a cache may be deleted, and is made again."]
 
 

@@ -17,17 +17,12 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-def a_folder(path: Path | None) -> Path | None:
-    """Refuse a --data-dir that is not a directory before anything else is done."""
-    if path is not None and not path.is_dir():
-        raise InputError(f"--data-dir is {str(path)!r}, which is not a directory; give the one with the data sets.")
-    return path
-
-
 DataDir = Annotated[
     Path | None,
     typer.Option(
-        callback=a_folder, help="The folder with the data sets; default: the environment variable ACCUACL_DATA."
+        exists=True,
+        file_okay=False,
+        help="The folder with the data sets; default: the environment variable ACCUACL_DATA.",
     ),
 ]
 Plugin = Annotated[
@@ -79,62 +74,55 @@ T = TypeVar("T")
 
 
 def with_settings(
-    model: type[BaseModel], without: Collection[str] = (), defaults: bool = False, varying: Collection[str] = ()
+    model: type[BaseModel], without: Collection[str] = (), varying: Collection[str] = ()
 ) -> Callable[[Command], Command]:
     """Give a command an option for every field of a settings model, in place of its `**given`.
 
     The field's description is the option's help. What is not given on the command line is None. without: fields that
-    get no option. defaults: whether the help names the fields' default values. varying: fields whose defaults follow
-    from others, which their descriptions say.
+    get no option. varying: fields whose defaults follow from others, which their descriptions say.
     """
-    options = [
-        _setting(name, field, defaults and name not in varying)
-        for name, field in model.model_fields.items()
-        if name not in without
-    ]
-    return _with_parameters(options)
+    parameters = []
+    for name, field in model.model_fields.items():
+        kinds = () if get_origin(field.annotation) is tuple else get_args(field.annotation) or (field.annotation,)
+        kind: Any = next((kind for kind in kinds if kind in (bool, int, float)), str)
+        default = None if name in varying or kind is bool else field.default
+        parameters += [] if name in without else [_parameter(name, kind, field.description or "", default)]
+    return _with_parameters(parameters)
 
 
 def with_strategy_options(without: Collection[str] = ()) -> Callable[[Command], Command]:
-    """Give a command an option for every option of the built-in strategies, in place of its `**given`."""
-    from accuacl.strategies import BUILT_IN, options_of  # loads numpy
+    """Give a command an option for every option of the built-in strategies, in place of its `**given`.
 
-    names = dict.fromkeys(name for strategy in BUILT_IN for name in options_of(strategy) if name not in without)
-    return _with_parameters([_strategy_option(name) for name in names])
+    The help names a default that is the same for all strategies.
+    """
+    from accuacl.strategies import BUILT_IN, options_help, options_of  # loads numpy
+
+    parameters = []
+    for name in dict.fromkeys(name for strategy in BUILT_IN for name in options_of(strategy) if name not in without):
+        declared = [options_of(strategy)[name] for strategy in BUILT_IN if name in options_of(strategy)]
+        kind = declared[0].kind if declared[0].kind in (int, float) else str
+        defaults = {option.words[option.default] if option.kind is bool else option.default for option in declared}
+        default = defaults.pop() if len(defaults) == 1 else None
+        parameters.append(_parameter(name, kind, f"{options_help(name)}.", default))
+    return _with_parameters(parameters)
 
 
-def _with_parameters(options: list[inspect.Parameter]) -> Callable[[Command], Command]:
+def _parameter(name: str, kind: Any, help: str, default: Any) -> inspect.Parameter:
+    flags = (f"--{name.replace('_', '-')}",) if kind is bool else ()  # without --no-name
+    shown = "" if default in ("", (), None) else f" [default: {default}]"
+    annotation = Annotated[kind | None, typer.Option(*flags, help=help + escape(shown))]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _with_parameters(parameters: list[inspect.Parameter]) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         own = inspect.signature(command, eval_str=True).parameters.values()
-        every = [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD] + options
+        every = [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD] + parameters
         command.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
         return command
 
     return decorate
-
-
-def _strategy_option(name: str) -> inspect.Parameter:
-    from accuacl.strategies import BUILT_IN, options_help, options_of  # loads numpy
-
-    declared = [options_of(strategy)[name] for strategy in BUILT_IN if name in options_of(strategy)]
-    kind: Any = declared[0].kind if declared[0].kind in (int, float) else str
-    defaults = {option.words[option.default] if option.kind is bool else option.default for option in declared}
-    default = defaults.pop() if len(defaults) == 1 else None
-    shown = f" [default: {default}]" if default is not None else ""
-    annotation = Annotated[kind | None, typer.Option(help=f"{options_help(name)}.{escape(shown)}")]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-
-
-def _setting(name: str, field: Any, defaults: bool) -> inspect.Parameter:
-    kinds = () if get_origin(field.annotation) is tuple else get_args(field.annotation) or (field.annotation,)
-    kind: Any = next((kind for kind in kinds if kind in (bool, int, float)), str)
-    flags = (f"--{name.replace('_', '-')}",) if kind is bool else ()
-    shown = (
-        f" [default: {field.default}]" if defaults and kind is not bool and field.default not in ("", (), None) else ""
-    )
-    annotation = Annotated[kind | None, typer.Option(*flags, help=f"{field.description or ''}{escape(shown)}")]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def narrow(runs: Sequence[T], only: Sequence[str], setting: Callable[[T, str], Any]) -> list[T]:
@@ -175,8 +163,8 @@ def _meant(word: str, values: Iterable[Any], show: Callable[[Any], str]) -> set[
         number = float(word)
     except ValueError:
         return spelt
-    numbers = [value for value in values if isinstance(value, int | float)]
-    spelt |= {value for value in numbers if value == number}
     return spelt or {
-        value for value in numbers if isinstance(value, float) and math.isclose(value, number, rel_tol=1e-3)
+        value
+        for value in values
+        if value == number or (isinstance(value, float) and math.isclose(value, number, rel_tol=1e-3))
     }

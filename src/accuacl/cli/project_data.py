@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,7 +58,7 @@ LabelColumn = Annotated[
 ]
 
 
-@with_settings(projects.ProjectSettings, without=NO_OPTION, defaults=True, varying=UNSET_SAYS)
+@with_settings(projects.ProjectSettings, without=NO_OPTION, varying=UNSET_SAYS)
 def new(
     directory: Directory,
     *,
@@ -98,8 +98,9 @@ def new(
     if not all(name.strip() for name in names):
         raise InputError(f"--classes is {classes!r}, which has a class without a name; give names like cat,dog.")
     with drawn() as draw:
-        how = projects.TableOptions(id_column, label_column, tuple(ignore or ()))
-        pools = read_pools(Given(images, files, vectors, texts, table, column, task_column, how), draw)
+        paths = {"images": images, "files": files, "vectors": vectors, "texts": texts, "tables": table}
+        how = projects.TableOptions(id_column, label_column, tuple(ignore or ()), task_column)
+        pools = read_pools(paths, column, how, draw)
         for source in pools:
             if not source.names:
                 raise InputError(source.none_to_label())
@@ -135,8 +136,9 @@ def add(
     Images and texts that the project has already are left out. A table needs the columns of the first task's.
     """
     with projects.Project.open(directory) as project, drawn() as draw:
-        how = projects.TableOptions(label=label_column)
-        pools = read_pools(Given(images, files, vectors, texts, table, column, task_column, how), draw, project)
+        paths = {"images": images, "files": files, "vectors": vectors, "texts": texts, "tables": table}
+        how = projects.TableOptions(label=label_column, task=task_column)
+        pools = read_pools(paths, column, how, draw, project)
         added = project.add_each(pools)
         for task, items in added:
             print_added(task, items, directory)
@@ -166,70 +168,64 @@ def relocate(
                 console.print(f"[yellow]missing there:[/yellow] {len(moved.missing)} images: {names}", soft_wrap=True)
 
 
-@dataclass(frozen=True)
-class Given:
-    """What was given on the command line: one path of these."""
-
-    images: Path | None
-    files: Path | None
-    vectors: Path | None
-    texts: Path | None
-    table: Path | None
-    column: str  # of texts
-    task: str | None  # the column that names the task of each row; "": none, None: `task` if it is there
-    options: projects.TableOptions
-
-
 def read_pools(
-    given: Given, on_progress: OnProgress, project: projects.Project | None = None
+    paths: Mapping[str, Path | None],
+    column: str,
+    options: projects.TableOptions,
+    on_progress: OnProgress,
+    project: projects.Project | None = None,
 ) -> list[projects.NewItems]:
-    """What --images, --files, --vectors, --texts or --table names, for each task. project: the one it is added to."""
-    paths = {"images": given.images, "vectors": given.vectors, "texts": given.texts, "tables": given.table}
-    paths["files"] = given.files
-    kinds = [kind for kind, path in paths.items() if path is not None]
-    if len(kinds) != 1:
+    """The items of each task, from the one path that was given.
+
+    paths: by kind of data. column: of texts. project: the one that the items are added to.
+    """
+    given = [(kind, path) for kind, path in paths.items() if path is not None]
+    if len(given) != 1:
         raise InputError(
             "give one of --images FOLDER, --vectors FILE.parquet, --texts FILE, --table FILE and --files FOLDER."
         )
-    if given.table is None and (given.options.id or given.options.ignored):
+    kind, path = given[0]
+    if kind != "tables" and (options.id or options.ignored):
         raise InputError("--id-column and --ignore go with --table; leave them out.")
-    named = [column for column in (given.options.id, given.options.label, given.task) if column]
+    named = [name for name in (options.id, options.label, options.task) if name]
     if len(set(named)) < len(named):
         raise InputError("--id-column, --label-column and --task-column must be different columns; name each once.")
-    kind, path = kinds[0], paths[kinds[0]]
-    if kind in ("images", "files") and given.options.label:
+    folder = kind in ("images", "files")
+    if folder and options.label:
         raise InputError(
             f"{kind} have no column of labels; import their labels with `accuacl project label --from FILE`."
         )
-    if kind in ("images", "files") and given.task:
+    if folder and options.task:
         raise InputError(
             f"{kind} have no columns; leave out --task-column, and put each task into a folder: task-1, task-2."
         )
-    assert path is not None
     pools: list[projects.NewItems] = []
-    for part in projects.task_paths(path, images=kind in ("images", "files")):
-        pools += projects.split_by_task(_read(kind, part, given, on_progress, project))
+    for part in projects.task_paths(path, images=folder):
+        pools += projects.split_by_task(_read(kind, part, column, options, on_progress, project))
     return pools
 
 
 def _read(
-    kind: str, path: Path, given: Given, on_progress: OnProgress, project: projects.Project | None
+    kind: str,
+    path: Path,
+    column: str,
+    options: projects.TableOptions,
+    on_progress: OnProgress,
+    project: projects.Project | None,
 ) -> projects.NewItems:
-    label = given.options.label
     if project is not None and project.settings.kind == kind:
-        if kind == "tables" and label not in ("", first := project.tasks.schema().options.label):
+        if kind == "tables" and options.label not in ("", first := project.tasks.schema().options.label):
             raise InputError(f"the first table has its labels in {first or 'no column'!r}; give that --label-column.")
-        options = replace(given.options, task=given.task)
-        return projects.read_like(project.tasks, kind, path, given.column, options, on_progress)
+        return projects.read_like(project.tasks, kind, path, column, options, on_progress)
     if kind == "images":
         return projects.read_images(path, on_progress)
     if kind == "files":
         return projects.read_files(path)
     if kind == "vectors":
-        return projects.read_vectors(path, given.task, label)
+        return projects.read_vectors(path, options.task, options.label)
     if kind == "texts":
-        return projects.read_texts(path, given.column, given.task, label)
-    return projects.read_table(path, replace(given.options, task=given.task))
+        return projects.read_texts(path, column, options.task, options.label)
+    return projects.read_table(path, options)
 
 
 def print_added(task: projects.TaskInfo, items: projects.NewItems, directory: Path) -> None:

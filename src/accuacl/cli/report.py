@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from accuacl.cli.options import Only, Plugin, a_folder, narrow
+from accuacl.cli.options import Only, Plugin, narrow
 from accuacl.cli.screen import console
 from accuacl.experiments import report as reports
 from accuacl.strategies import load_plugins
@@ -41,7 +41,8 @@ def report(
     data_dir: Annotated[
         Path | None,
         typer.Option(
-            callback=a_folder,
+            exists=True,
+            file_okay=False,
             help="For a single run's picked images: the folder with the data sets; default: ACCUACL_DATA.",
         ),
     ] = None,

@@ -19,7 +19,6 @@ from accuacl.experiments import (
     OPTIONS,
     Config,
     advice,
-    canonical,
     decided_by_scale,
     describe_stream,
     make,
@@ -32,11 +31,11 @@ from accuacl.experiments.learners import REGISTRY as LEARNERS
 from accuacl.experiments.sweeps import run_name
 from accuacl.strategies import load_plugins, split_options
 
-# What leaves these unset is not what they then are.
+# The defaults of these follow from other settings, so that help names none.
 VARYING = ("strategy", "scale", "first_round", "sample", "keep", "oversample")
 
 
-@with_settings(Config, without=("model_digest", OPTIONS), defaults=True, varying=(*BY_SCALE, *VARYING))
+@with_settings(Config, without=("model_digest", OPTIONS), varying=(*BY_SCALE, *VARYING))
 def run(
     *,
     out: Annotated[
@@ -77,7 +76,7 @@ def run(
     if print_config:
         print(to_yaml(what), end="")
         return
-    out = out or Path("runs") / run_name(Config(**canonical(what.model_dump())), data_dir)
+    out = out or Path("runs") / run_name(what, data_dir)
     if fresh or not (out / "result.json").exists():
         for sentence in advice(what, chosen):
             console.print(f"[yellow]note:[/yellow] {escape(sentence)}", soft_wrap=True)

@@ -17,7 +17,7 @@ from rich.table import Column
 from accuacl.base.progress import OnProgress, Progress as Done
 
 EVERY = 30.0  # seconds between progress lines without a terminal
-PIPED = 500  # columns where no terminal says how many there are; nothing of ours is wider
+PIPED = 500  # columns where there is no terminal; no line of ours is longer
 if not os.environ.get("COLUMNS", "").strip("0"):  # as some servers have it, where nothing would be shown
     os.environ.pop("COLUMNS", None)
 console = Console()
@@ -28,7 +28,7 @@ if not console.is_terminal and "COLUMNS" not in os.environ:
         errors.width = PIPED
 
 
-def progress_bar(*more: ProgressColumn) -> Progress:
+def progress_bar(*more: ProgressColumn, speed_estimate_period: float = 30.0) -> Progress:
     """A bar, the time spent, `more` columns, and the task's description, cut where the line ends.
 
     Where the output goes to a file or another program, the bar is drawn where errors are, if that is a terminal.
@@ -36,7 +36,14 @@ def progress_bar(*more: ProgressColumn) -> Progress:
     text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
     columns = (BarColumn(24), *more, TimeElapsedColumn(), text)
     where = console if console.is_terminal else errors
-    return Progress(*columns, console=where, transient=True, expand=True, disable=not where.is_terminal)
+    return Progress(
+        *columns,
+        console=where,
+        transient=True,
+        expand=True,
+        disable=not where.is_terminal,
+        speed_estimate_period=speed_estimate_period,
+    )
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from rich.progress import ProgressColumn, Task, TimeRemainingColumn
 from rich.text import Text
 
 from accuacl.base.errors import InputError, listed
-from accuacl.base.files import reason
+from accuacl.base.files import reading
 from accuacl.cli.options import Address, EngineName, IdColumn, OptionWords, Plugin, Workers, with_strategy_options
 from accuacl.cli.screen import console, drawn
 from accuacl.experiments.data import read_table
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from accuacl.pools import Picked
 
 LABEL = "label"  # the usual column of classes
+LEAST_BYTES = 2**20  # of --memory-limit
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -190,16 +191,11 @@ def _options(strategy: str, words: Sequence[str], given: dict[str, Any]) -> dict
     return read_options(strategy, named | own)
 
 
-LEAST_BYTES = 2**20
-
-
 def _bytes(size: str) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", size, re.IGNORECASE)
-    count = int(float(match[1]) * BYTES[match[2].upper()]) if match else 0
-    if match and match[2] and 0 < count < LEAST_BYTES:
-        raise InputError(f"memory-limit is {size!r}; give at least 1MiB.")
-    if not match or 0 < count < LEAST_BYTES:  # nobody means so few bytes
-        raise InputError(f"memory-limit is {size!r}; give a size with its unit, such as 500MB or 2GiB.")
+    count = int(float(match[1]) * BYTES[match[2].upper()]) if match else -1
+    if count < 0 or 0 < count < LEAST_BYTES:  # nobody means so few bytes
+        raise InputError(f"memory-limit is {size!r}; give at least 1MiB, with the unit, such as 500MB or 2GiB.")
     return count
 
 
@@ -214,38 +210,36 @@ def read_ids(path: Path, id_column: str) -> list[Any]:
     """
     suffix = path.suffix.lower()
     if suffix == ".parquet" and path.is_file():
-        return _of_parquet(path, id_column)
-    lines = _lines(path)
-    if suffix not in (".csv", ".jsonl") or not lines or (suffix == ".csv" and _is_list(lines[0], id_column)):
-        return lines
-    table = read_table(path)
-    name = _name(path, id_column, table.names)
-    return _present(path, name, table.values(name))
+        from accuacl.pools import GROUP_ROWS, open_parquet, read  # only here: they load pyarrow
 
-
-def _of_parquet(path: Path, id_column: str) -> list[Any]:
-    from accuacl.pools import GROUP_ROWS, open_parquet, read  # only here: they load pyarrow
-
-    file = str(path)
-    parquet = open_parquet(file)
-    name = _name(path, id_column, parquet.schema_arrow.names)
-    ids: list[Any] = []
-    for batch in read(file, parquet, None, [name], GROUP_ROWS):
-        ids += batch.column(0).to_pylist()
-    return _present(path, name, ids)
+        parquet = open_parquet(str(path))
+        name = _name(path, id_column, parquet.schema_arrow.names)
+        batches = read(str(path), parquet, None, [name], GROUP_ROWS)
+        ids = [id_ for batch in batches for id_ in batch.column(0).to_pylist()]
+    else:
+        lines = _lines(path)
+        if suffix not in (".csv", ".jsonl") or not lines or (suffix == ".csv" and _is_list(lines[0], id_column)):
+            return lines
+        table = read_table(path)
+        name = _name(path, id_column, table.names)
+        ids = table.values(name)
+    if missing := sum(id_ is None for id_ in ids):
+        raise InputError(f"{path}: {missing:,} of {len(ids):,} rows have no {name}; fill it in or drop them.")
+    return ids
 
 
 def _lines(path: Path) -> list[str]:
-    tables = f"or a table that ends in {', '.join(TABLES)}"
+    if not path.exists():
+        raise InputError(f"there is no file {path}; write the ids to leave out there, one per line.")
     try:
-        lines = [line.rstrip("\r") for line in path.read_text(encoding="utf-8-sig").split("\n")]
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}; write the ids to leave out there, one per line.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; give a text file of ids, {tables}.") from None
+        with reading(path):
+            lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
-        raise InputError(f"{path} is not text; write the ids to leave out there, one per line, {tables}.") from None
-    return [line for line in lines if line.strip()]
+        raise InputError(
+            f"{path} is not text; write the ids to leave out there, one per line, or a table that ends in "
+            f"{', '.join(TABLES)}."
+        ) from None
+    return [line for line in (line.rstrip("\r") for line in lines) if line.strip()]
 
 
 def _is_list(header: str, id_column: str) -> bool:
@@ -261,10 +255,3 @@ def _name(path: Path, id_column: str, names: Sequence[str]) -> str:
     raise InputError(
         f"{path} has no column {id_column!r} (columns: {listed(names)}); rename the id column to {USUAL!r}."
     )
-
-
-def _present(path: Path, name: str, ids: list[Any]) -> list[Any]:
-    missing = sum(id_ is None for id_ in ids)
-    if missing:
-        raise InputError(f"{path}: {missing:,} of {len(ids):,} rows have no {name}; fill it in or drop them.")
-    return ids

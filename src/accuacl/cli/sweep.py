@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 import shlex
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Group
-from rich.live import Live
 from rich.markup import escape
-from rich.progress import MofNCompleteColumn, ProgressColumn, Task
+from rich.progress import MofNCompleteColumn, Progress as Bar, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
-from rich.text import Text
 
 from accuacl import engines
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, counted
 from accuacl.base.machine import cores
 from accuacl.base.progress import Progress
 from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers, narrow
@@ -39,12 +35,9 @@ from accuacl.experiments.sweeps import (
     recipe_costs,
     recipe_runs,
     runs_of,
-    titles,
     write_recipe_table,
 )
 from accuacl.strategies import load_plugins
-
-OTHER_LINES = 7  # of the screen: the bar, the live table's frame and head, notes
 
 
 def sweep(
@@ -158,17 +151,15 @@ def _print_costs(scale: str, table: Path, own: Sequence[str], workers: int) -> N
     """The runs of each recipe, those that are done, and the time of the others."""
     with drawn() as draw:
         costs = recipe_costs(scale, table, own, workers, draw)
-    any_done = any(cost.done for cost in costs)
-    note = "From the measured speed of training and of looking at pools; what BAIT's queries take comes on top."
-    note += f" Done: in {table}; the time is that of the others." if any_done else ""
+    note = "From the measured speed of training and of looking at pools; what BAIT's queries take comes on top. "
+    note += f"Done: in {table}; the time is that of the others."
     shown = Table(title=f"--scale {scale}", caption=escape(note))
-    for head in ("recipe", "runs", *(["done"] if any_done else []), f"time, {workers} core{'s' * (workers > 1)}"):
+    for head in ("recipe", "runs", "done", f"time, {counted(workers, 'core')}"):
         shown.add_column(head, no_wrap=True)
     shown.add_column("what it shows")
     for cost in costs:
         queries = cost.recipe == EFFICIENCY
-        numbers = [f"{cost.count} queries" if queries else str(cost.count)]
-        numbers += ["" if queries else str(cost.done)] if any_done else []
+        numbers = (f"{cost.count} queries", "") if queries else (str(cost.count), str(cost.done))
         time = duration(cost.seconds) if cost.done < cost.count else "-"
         shown.add_row(cost.recipe, *numbers, time, escape(cost.about))
     console.print(shown)
@@ -176,7 +167,9 @@ def _print_costs(scale: str, table: Path, own: Sequence[str], workers: int) -> N
 
 def _measure_queries(recipe: dict[str, Any], scale: str, out: Path, only: Sequence[str]) -> None:
     """`accuacl paper efficiency`: a table here, and a page with plots."""
-    strategies = _narrow_strategies(recipe["strategy"], only)
+    if any(not condition.startswith("strategy=") for condition in only):
+        raise InputError("efficiency can be narrowed by strategy only: --only strategy=bait,accuacl.")
+    strategies = narrow(recipe["strategy"], only, lambda strategy, _: strategy)
     table = out / "efficiency.csv"
     with drawn(MofNCompleteColumn()) as draw:
         costs = measure_queries(recipe, scale, strategies, table, draw)
@@ -191,21 +184,6 @@ def _measure_queries(recipe: dict[str, Any], scale: str, out: Path, only: Sequen
     command = _command(EFFICIENCY, {"scale": scale, "only": list(only)})
     page = report.write([table], out / "efficiency.html", title=recipe["title"], command=command, notices=refused)
     console.print(f"report: {escape(str(page))}")
-
-
-def _narrow_strategies(strategies: Sequence[str], only: Sequence[str]) -> list[str]:
-    """The strategies that `--only strategy=a,b` lets through."""
-    chosen = list(strategies)
-    for condition in only:
-        if not condition.startswith("strategy="):
-            raise InputError("efficiency can be narrowed by strategy only: --only strategy=bait,accuacl.")
-        names = condition.removeprefix("strategy=").split(",")
-        if unknown := [name for name in names if name not in strategies]:
-            raise InputError(f"there is no strategy {unknown[0]} here, only {', '.join(strategies)}.")
-        chosen = [name for name in chosen if name in names]
-    if not chosen:
-        raise InputError(f"--only {' --only '.join(only)} leaves nothing to measure; relax it.")
-    return chosen
 
 
 def _cost_table(costs: QueryCosts, title: str) -> Table:
@@ -230,12 +208,12 @@ def _run_and_show(
     data_dir: Path | None,
     plugins: Sequence[Path],
 ) -> Outcome:
-    """Do the missing runs; draw one bar for all of them, and below it the finished ones."""
+    """Do the missing runs; a line for each that ends, below them a bar for all."""
     from accuacl.experiments.sweeps import run_missing  # loads torch
 
-    bar = progress_bar(MofNCompleteColumn(), TimeLeftColumn())
-    with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
-        screen = _Screen(runs, bar, live)
+    count = TextColumn("{task.fields[count]}")
+    with progress_bar(count, TimeRemainingColumn(), speed_estimate_period=math.inf) as bar:
+        screen = _Screen(len(runs), bar)
         outcome = run_missing(
             runs,
             out,
@@ -245,7 +223,7 @@ def _run_and_show(
             plugins=plugins,
             on_progress=screen.draw,
             on_end=screen.end,
-            on_note=lambda text: live.console.print(f"[yellow]note:[/yellow] {escape(text)}"),
+            on_note=lambda text: console.print(f"[yellow]note:[/yellow] {escape(text)}"),
         )
     console.print(_means(outcome.rows))
     where = f"; the table is {escape(str(table))}" if table.exists() else ""
@@ -269,76 +247,32 @@ def _print_failures(outcome: Outcome, out: Path) -> None:
 
 
 class _Screen:
-    """On a terminal, a bar and a table of finished runs; elsewhere, a line per finished run."""
+    """A bar for all runs, as long as the share of the work that is done, and a line for each run that ends."""
 
-    def __init__(self, runs: Sequence[SweepRun], bar: Any, live: Live) -> None:
-        self.titles, self.total, self.bar, self.live = titles(runs), len(runs), bar, live
-        self.before = 0  # runs that were done before this start
-        self.ended: list[tuple[str, Row | None, str]] = []
-        self.left, self.lines = TimeLeft(), ProgressLines()
-        self.job = bar.add_task("", total=len(runs), left=self.left)
+    def __init__(self, total: int, bar: Bar) -> None:
+        self.total, self.bar = total, bar
+        self.ended = 0  # runs, those before this start among them
+        self.reasons: set[str] = set()  # why runs failed
+        self.lines = ProgressLines()
+        self.job = bar.add_task("", total=1.0, count=f"0/{total}")
 
     def draw(self, progress: Progress) -> None:
         if not progress.item:
-            self.before = int(progress.done)
-        self.left.tell(progress.work or 0.0)
-        which = f"{self.titles[progress.item]}: " if progress.item else ""
-        self.bar.update(self.job, completed=progress.done, description=escape(which + progress.text))
+            self.ended = int(progress.done)
+        text = f"{progress.text}: {progress.item}" if progress.item else progress.text
+        count = f"{int(progress.done)}/{self.total}"
+        self.bar.update(self.job, completed=progress.work, count=count, description=escape(text))
         if self.bar.disable:
-            self.lines.draw(replace(progress, text=which + progress.text))
+            self.lines.draw(replace(progress, text=text))
 
     def end(self, run: SweepRun, row: Row | None, why: str) -> None:
-        reported = {reason for _, _, reason in self.ended}
-        self.ended.append((self.titles[run.name], row, why))
-        count = f"{self.before + len(self.ended)}/{self.total}"
-        if console.is_terminal:
-            self.live.update(Group(self.bar, _ended_runs(self.ended, console.height - OTHER_LINES)))
-        elif row is not None:
-            numbers = f"A {row['average_accuracy']:.2f} F {row['forgetting']:.2f}"
-            print(f"{count} {run.name}: {numbers}", flush=True)
-        elif why not in reported:
-            print(f"{count} {run.name}: {why}", flush=True)
-
-
-class TimeLeft:
-    """The time left, from the share of this start's work that has been done in it."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.clock, self.begun, self.ends = clock, clock(), math.inf
-
-    def tell(self, share: float) -> None:
-        now = self.clock()
-        if share <= 0:  # how fast images are decoded says nothing about runs
-            self.begun = now
-        else:
-            self.ends = now + (now - self.begun) * (1 - share) / share
-
-    def seconds(self) -> float:
-        return max(0.0, self.ends - self.clock())
-
-
-class TimeLeftColumn(ProgressColumn):
-    """What a task's `left` says."""
-
-    def render(self, task: Task) -> Text:
-        seconds = task.fields["left"].seconds()
-        text = "-:--:--" if math.isinf(seconds) else str(timedelta(seconds=int(seconds)))
-        return Text(f"left {text}", style="progress.remaining")
-
-
-def _ended_runs(ended: Sequence[tuple[str, Row | None, str]], most: int) -> Table:
-    """The latest finished runs, at most this many."""
-    table = Table(
-        Column("finished", ratio=1, no_wrap=True), "A (%)", "F (%)", Column("time", no_wrap=True), expand=True
-    )
-    for title, row, why in ended[-max(1, most) :]:
-        if row is None:
-            table.add_row(f"{escape(title)}: [red]{escape(why)}[/red]", "", "", "")
-        else:
-            seconds = sum(row[f"seconds_{kind}"] for kind in ("query", "train", "evaluate", "load"))
-            numbers = [f"{row[metric]:.1f}" for metric in ("average_accuracy", "forgetting")]
-            table.add_row(escape(title), *numbers, duration(seconds))
-    return table
+        self.ended += 1
+        if row is None and why in self.reasons:
+            return
+        self.reasons.add(why)
+        said = why if row is None else f"A {row['average_accuracy']:.2f} F {row['forgetting']:.2f}"
+        line = f"{self.ended}/{self.total} {run.name}: {said}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _means(rows: Sequence[Row]) -> Group:

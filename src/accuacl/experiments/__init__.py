@@ -26,34 +26,32 @@ if TYPE_CHECKING:
     from accuacl.experiments import checkpoints as checkpoints, heads as heads, metrics as metrics
     from accuacl.experiments.checkpoints import *
     from accuacl.experiments.config import *
-    from accuacl.experiments.config_files import *
+    from accuacl.experiments.defaults import *
     from accuacl.experiments.journal import *
     from accuacl.experiments.loop import *
     from accuacl.experiments.notes import *
     from accuacl.experiments.results import *
     from accuacl.experiments.runner import *
-    from accuacl.experiments.scales import *
     from accuacl.experiments.setting import *
-    from accuacl.experiments.state import *
+    from accuacl.experiments.yaml_files import *
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     modules="checkpoints heads metrics",
     checkpoints="Learning",
-    config="BUILT_IN Config Scale Settings canonical looks_at_sample make own_model usual_sample_of",
-    config_files="ALIASES read_config read_yaml renamed to_yaml",
+    config="BUILT_IN Config Scale Settings looks_at_sample own_model read_config",
+    defaults="BY_SCALE DEFAULTS OWN canonical decided_by_scale make usual_sample_of",
     journal="Journal Step read_steps",
-    loop="Steps all_tasks",
+    loop="Handle Ids LoopState Steps all_tasks choose",
     notes="advice",
     results=(
         "CLASS_METRICS METRICS Row add_to_csv data_note read_csv read_result row_settings run_row "
         "settings_key shown_settings write_csv"
     ),
     runner="run",
-    scales="BY_SCALE DEFAULTS OWN decided_by_scale",
     setting=(
         "OPTIONS OPTION_SETTINGS describe_stream device_of is_class_incremental "
         "open_stream overridden transform_of with_typed_options without_foreign_options"
     ),
-    state="Handle Ids LoopState choose",
+    yaml_files="ALIASES read_yaml renamed to_yaml",
 )

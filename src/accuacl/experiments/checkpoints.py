@@ -14,18 +14,16 @@ import safetensors.torch
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason, write_bytes
+from accuacl.base.files import reading, write_bytes
 from accuacl.base.progress import OnProgress
 from accuacl.base.randomness import derive
 from accuacl.experiments import learners
-from accuacl.experiments.config import Config
-from accuacl.experiments.config_files import what_to_do
+from accuacl.experiments.config import Config, what_to_do
 from accuacl.experiments.heads import sample_ids
-from accuacl.experiments.journal import weight_files
+from accuacl.experiments.loop import Handle, Ids, LoopState
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.models import Classifier
 from accuacl.experiments.setting import training_of
-from accuacl.experiments.state import Handle, Ids, LoopState
 
 
 @dataclass(frozen=True)
@@ -109,21 +107,6 @@ def memory_result(memory: Memory, handle: Handle | None) -> dict[str, Any]:
     return {name: array.tolist() for name, array in memory.to_arrays().items() if name != "logits"} | {"file": handle}
 
 
-def remove_old(folder: Path, state: LoopState) -> None:
-    """Delete the weights and memories that no later step can need: all but the last task's and the last round's.
-
-    A task without training has no weights of its own, but may have a memory.
-    """
-    keep = {state.memory["file"]} if state.memory else set()
-    for handle in (state.start, state.weights):
-        if handle:
-            name = handle["file"].removesuffix(".safetensors")
-            keep |= {f"{name}.safetensors", f"{name}-memory.safetensors"}
-    for path in weight_files(folder):
-        if path.name not in keep:
-            path.unlink()
-
-
 def _name(state: LoopState) -> str:
     return f"{state.task.index:03}-{state.round:03}"
 
@@ -160,12 +143,10 @@ def _save(path: Path, data: bytes) -> Handle:
 
 def _read(folder: Path, handle: Handle) -> bytes:
     path = folder / Path(handle["file"]).name
-    try:
+    if not path.exists():
+        raise InputError(f"{path} is missing, but the journal needs it; {what_to_do(folder.parent)}.")
+    with reading(path):
         data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"{path} is missing, but the journal needs it; {what_to_do(folder.parent)}.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and try again.") from error
     if hashlib.sha256(data).hexdigest() != handle["sha256"]:
         raise InputError(f"{path} is damaged: its content is not what was written; {what_to_do(folder.parent)}.")
     return data

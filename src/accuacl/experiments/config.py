@@ -1,13 +1,14 @@
 """The settings of a run: one model, from which the command line, YAML files, directory names and reports derive.
 
-config = make({"strategy": "coverage", "memory_policy": "coverage"})
+They are recorded in config.json, which every later version can read: a setting that it lacks did not exist when it was
+written, and has its default. So a new setting needs a default that does what was done without it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -15,32 +16,23 @@ from typing import Any, Literal
 import pydantic
 from pydantic import Field
 
-from accuacl.base.errors import InputError, near, no_such, wrong_setting
-from accuacl.base.files import reading
+from accuacl.base.errors import InputError, no_such
+from accuacl.base.files import reading, write_text
 from accuacl.base.userfile import check_function
-from accuacl.experiments import data, learners, models
+from accuacl.experiments import learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS
-from accuacl.experiments.scales import BY_SCALE, DEFAULTS, OWN, OWN_VECTORS, pretrained_defaults
 from accuacl.experiments.setting import (
     OPTION_SETTINGS,
     OPTIONS,
-    canonical_options,
     check_run_options,
     check_stream,
-    is_class_incremental,
     option_field,
-    setting_option,
-    with_options,
+    read_option_setting,
+    uses,
 )
-from accuacl.strategies import (
-    BUILT_IN as BUILT_IN_STRATEGIES,
-    REGISTRY as STRATEGIES,
-    sample_size,
-    takes_sample,
-    usual_sample,
-)
+from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES, sample_size
 
-MOST = 10**12  # of whole numbers that no other limit holds for; no data set has as many examples
+MOST = 10**12  # the limit of all other whole numbers; no data set has as many examples
 LIMITS = {  # by setting, the largest that it may be
     **dict.fromkeys(("seed", "order_seed", "stream_seed"), 2**64 - 1),  # torch's generators take no larger
     **dict.fromkeys(("rounds", "last_rounds", "recurring", "domains"), 10**4),
@@ -56,7 +48,8 @@ BUILT_IN = {  # by setting, the values that need no --plugin
     "memory_policy": learners.MEMORY_POLICIES,
     "arrival": ARRIVALS,
 }
-UNSET = {"scale", "strategy", "first_round", "sample", *BY_SCALE}  # `make` notes which of these were given
+SCHEMA = "schema"  # in config.json, the key of its version
+VERSION = 1  # raised when a setting changes its meaning or its name; a new setting needs no other version
 Scale = Literal["smoke", "cpu", "paper"]
 
 
@@ -143,7 +136,7 @@ class Config(Settings):
     imbalance: float = Field(
         1.0, gt=0, le=1, description="Long tail: the rarest class has this share of the commonest; 1: unchanged."
     )
-    label_noise: float = Field(0.0, description="The share of answers that are wrong.")
+    label_noise: float = Field(0.0, ge=0, lt=1, description="The share of answers that are wrong.")
     noise: Literal["uniform", "alike"] = Field(
         "uniform", description="Wrong answers: uniform (any class so far), or alike (the one with the nearest mean)."
     )
@@ -222,25 +215,10 @@ class Config(Settings):
     )
     model_digest: str | None = Field(None, description="A hash of your own --model's file; computed automatically.")
 
-    @pydantic.field_validator(*OPTION_SETTINGS, mode="wrap")
+    @pydantic.field_validator(*OPTION_SETTINGS, mode="before")
     @classmethod
-    def _as_declared(
-        cls, value: Any, check: pydantic.ValidatorFunctionWrapHandler, info: pydantic.ValidationInfo
-    ) -> Any:
-        """Refuse a value in the words in which the option is refused."""
-        try:
-            return check(value)
-        except pydantic.ValidationError as error:
-            if error.errors()[0]["type"] == "value_error":  # one of our own
-                raise
-            raise ValueError(f"give {setting_option(str(info.field_name)).expected}") from None
-
-    @pydantic.field_validator("label_noise")
-    @classmethod
-    def _share(cls, value: float) -> float:
-        if not 0 <= value < 1:
-            raise ValueError("give a share of at least 0 and below 1, such as 0.1")
-        return value
+    def _as_declared(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
+        return read_option_setting(str(info.field_name), value)
 
     @pydantic.model_validator(mode="after")
     def _consistent(self) -> Config:
@@ -263,105 +241,11 @@ class Config(Settings):
         if self.rounds > self.labels:
             raise InputError(f"{self.labels} labels cannot be asked for in {self.rounds} rounds; give fewer rounds.")
         if looks_at_sample(dict(self)):
-            sample_size(self.sample, _labels_of_round(self), MOST)  # refuses one that is too small
+            sample_size(self.sample, labels_of_round(self), MOST)  # refuses one that is too small
         return self
 
 
-def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
-    """A config from what was given; the rest are the benchmark's defaults at the scale.
-
-    data_dir: where a folder with one's own data may be; what is in it decides on the network.
-    """
-    if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
-        raise InputError(f'the settings are {given!r}; give a dict of them, such as {{"learner": "er"}}.')
-    given = with_options(given)
-    for name, value in given.items():
-        if isinstance(value, list) or (isinstance(value, dict) and name != OPTIONS):
-            raise InputError(f"{name} is {value!r}, but a run has one value; `accuacl sweep` does several runs.")
-    benchmark = given.get("benchmark", "split-digits")
-    vectors, own = benchmark == "split-digits", isinstance(benchmark, str) and benchmark not in data.BENCHMARKS
-    if own:
-        if benchmark in data.PUBLISHED:
-            raise InputError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
-        data_path = data.own_data(str(benchmark), data_dir, "benchmark", data.BENCHMARKS)
-        vectors = data.holds_vectors(data_path)
-    exact = getattr(learners.REGISTRY.get(str(given.get("learner"))), "exact", False)
-    head = ("linear" if exact else "mlp") if vectors else models.PRETRAINED
-    usual: dict[str, Any] = {"model": head} if vectors or exact else {}
-    if (usual | given).get("model") == models.PRETRAINED:
-        usual |= pretrained_defaults(given.get("strategy"))
-    scale = str((usual | given).get("scale", "smoke"))
-    defaults = DEFAULTS.get(str(benchmark), OWN).get(scale, {}) | usual
-    if own:
-        defaults = defaults | (OWN_VECTORS.get(scale, {}) if vectors else {})
-        split = given.get("classes_per_task") or given.get("domains")
-        if not split and (given.get("task_column") or data.holds_tasks(data_path)):
-            defaults = defaults | {"arrival": "given"}
-        elif not split and vectors and "arrival" not in given:
-            column = str(given.get("label_column") or "")
-            with warnings.catch_warnings(action="ignore"):  # what is wrong with the data comes first
-                classes = len(data.load(str(benchmark), data_dir, label_column=column).classes)
-            raise InputError(
-                f"{benchmark} has {classes} classes; give --classes-per-task, how many of them arrive with each task, "
-                "or a column or folders that name the tasks."
-            )
-        if isinstance(given.get("labels"), int):
-            defaults = defaults | {"memory": given["labels"]}
-    if models.is_own(str(given.get("model", ""))):
-        given = given | own_model(str(given["model"]), given.get("model_digest"))
-    if str(given.get("learner")) in learners.REGISTRY:
-        defaults = defaults | learners.REGISTRY[str(given["learner"])].settings
-    if own and vectors and data.holds_columns(data_path):
-        defaults.pop("pool_learning", None)  # off, as `heads.pool_learning_of_kind` says of tables
-    try:
-        config = Config(**(defaults | given))
-        if "sample" not in given:
-            config = config.model_copy(update={"sample": usual_sample_of(config)})
-        config.model_fields_set.difference_update(UNSET - given.keys())
-        return config
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        field = "/".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            meant = near(field, Config.model_fields, 0.7)
-            hint = f"did you mean {meant}?" if meant else "`accuacl run --print-config` shows all."
-            raise InputError(f"there is no setting {field}; {hint}") from None
-        raise wrong_setting(error) from None
-
-
-def canonical(config: dict[str, Any]) -> dict[str, Any]:
-    """The config with settings that its strategy and learner do not use reset to their defaults.
-
-    >>> canonical(Config(strategy="uniform", lam=0.5).model_dump())["lam"] is None
-    True
-    """
-    config, unused = canonical_options(config)
-    if config["strategy"] == "full":
-        unused.add("first_round")
-    if not looks_at_sample(config):
-        unused.add("sample")
-    if config.get("lam") is None or "lam" in unused:
-        unused.add("lam_from")
-    learner = learners.REGISTRY.get(str(config["learner"]))  # None: a plugin's that is not loaded
-    unused |= set(learners.SETTINGS) - set(learner.settings) if learner else set()
-    if config["order"] not in ("tasks", "classes"):
-        unused.add("order_seed")
-    if not config["label_noise"]:
-        unused.add("noise")
-    if is_class_incremental(config | {"arrival": "classes"}) and config["arrival"] in ARRIVALS:
-        unused.add("stream_seed")
-    fixed = learner.fixed if learner else {}
-    return config | {name: Config.model_fields[name].default for name in unused} | fixed
-
-
-def usual_sample_of(config: Config) -> int:
-    """The default size of coverage's sample of a larger pool; 0: the whole pool. The digits are few."""
-    if not looks_at_sample(dict(config)) or config.benchmark == "split-digits":
-        return 0
-    return usual_sample(_labels_of_round(config))
-
-
-def _labels_of_round(config: Config) -> int:
+def labels_of_round(config: Config) -> int:
     """The most labels that a round asks for."""
     return -(-config.labels // config.rounds)
 
@@ -371,7 +255,7 @@ def looks_at_sample(config: Mapping[str, Any]) -> bool:
     strategy = str(config["strategy"])
     if strategy == "full":
         return False
-    return config["first_round"] == "coverage" or strategy not in STRATEGIES or takes_sample(strategy)
+    return config["first_round"] == "coverage" or strategy not in STRATEGIES or uses(strategy, "sample")
 
 
 def own_model(place: str, digest: str | None) -> dict[str, str]:
@@ -383,3 +267,40 @@ def own_model(place: str, digest: str | None) -> dict[str, str]:
     if digest is not None and digest != now:
         raise InputError(f"{path} has changed since it was recorded; restore it, or start over with --fresh.")
     return {"model": f"{path}:{name}", "model_digest": now}
+
+
+def write_config(path: Path, settings: Settings) -> None:
+    write_text(path, json.dumps({SCHEMA: VERSION, **settings.model_dump(mode="json")}, indent=1) + "\n")
+
+
+def read_config(path: Path, model: type[Settings]) -> dict[str, Any]:
+    """The settings in a file that `write_config` wrote. A project's have a `kind`, a run's have not."""
+    with reading(path):
+        text = path.read_bytes()
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON ({error}); {what_to_do(path.parent)}.") from error
+    known = model.model_fields
+    if not isinstance(content, dict) or "learner" not in content or ("kind" in content) != ("kind" in known):
+        kind = "project" if "kind" in known else "run"
+        raise InputError(f"{path} does not belong to a {kind}; choose another directory.")
+    version = content.pop(SCHEMA, VERSION)
+    new = sorted(content.keys() - set(known))
+    if not isinstance(version, int) or version > VERSION or new:
+        why = f"with the settings {', '.join(new)}" if new else f"its settings are of version {version}"
+        raise InputError(f"{path} was written by a newer version of accuacl ({why}); upgrade accuacl.")
+    return default_settings(model) | content
+
+
+def default_settings(model: type[Settings]) -> dict[str, Any]:
+    """The settings of a model that have a default, as a file has them, which names `options` only if there are some."""
+    fields = {name: field.default for name, field in model.model_fields.items() if not field.is_required()}
+    settings: dict[str, Any] = json.loads(json.dumps({k: v for k, v in fields.items() if k != OPTIONS}))
+    return settings
+
+
+def what_to_do(directory: Path) -> str:
+    """What to do about a damaged file of a run or a project; what people did in a project cannot be done again."""
+    project = (directory / "labels.sqlite").exists()
+    return "restore it from a copy" if project else "restore it or start over with --fresh"

@@ -25,8 +25,7 @@ from typing import Any
 from accuacl.base.databases import UNWRITABLE, database_trouble, error_code, table_version
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, make_folder, making, reason
-from accuacl.experiments.config import Settings
-from accuacl.experiments.config_files import default_settings, read_config, what_to_do, write_config
+from accuacl.experiments.config import Settings, default_settings, read_config, what_to_do, write_config
 from accuacl.experiments.setting import OPTIONS, environment_of, flat_options
 
 VERSION = 1  # of the tables, in `PRAGMA user_version`

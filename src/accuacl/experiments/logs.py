@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from accuacl.base.errors import InputError, install
 from accuacl.base.files import making
@@ -19,19 +19,10 @@ from accuacl.experiments.journal import Step, read_steps
 SUFFIX = ".accuacl"  # of the files of events that are ours
 
 
-class Writer(Protocol):
-    """What is used of TensorBoard's `SummaryWriter`."""
-
-    def add_scalar(self, tag: str, value: float, global_step: int, /) -> None: ...
-    def add_text(self, tag: str, text: str, global_step: int, /) -> None: ...
-    def flush(self) -> None: ...
-    def close(self) -> None: ...
-
-
 class RunLog:
-    """The log of one run. `write` is called with each step as it is recorded."""
+    """The log of one run. `write` is called with each step as it is recorded. writer: TensorBoard's `SummaryWriter`."""
 
-    def __init__(self, writer: Writer, config: dict[str, Any]) -> None:
+    def __init__(self, writer: Any, config: dict[str, Any]) -> None:
         self.writer, self.labels = writer, 0
         self.rows: list[list[float]] = []  # the accuracies after each task
         self.writer.add_text("config", f"```json\n{json.dumps(config, indent=1)}\n```", 0)
@@ -46,9 +37,6 @@ class RunLog:
         if step.kind in ("query", "train"):
             self.writer.add_scalar(f"seconds/{step.kind}", step.seconds, self.labels)
         self.writer.flush()
-
-    def close(self) -> None:
-        self.writer.close()
 
     def _accuracies(self, when: str, step: Step) -> None:
         accuracy = step.result["accuracy"]

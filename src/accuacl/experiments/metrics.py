@@ -17,54 +17,36 @@ Ids = NDArray[np.int64]
 BINS = 15  # of confidence
 
 
-def average_accuracy(matrix: Matrix) -> float:
-    """A_T: the mean over all tasks of the accuracy after the last one.
+def summary(matrix: Matrix) -> dict[str, float]:
+    """The metrics of an accuracy matrix, by the names that result.json has.
 
-    >>> average_accuracy([[90, None], [60, 80]])
-    70.0
+    average_accuracy is A_T, the mean over all tasks after the last one; learning_accuracy is LA_T, the mean accuracy
+    on each task just after it was learned. forgetting is F_T, how far accuracy on earlier tasks has fallen since then,
+    on average, and forgetting_max since its best, whenever that was; both are 0 with a single task.
+
+    >>> summary([[90, None, None], [95, 80, None], [60, 70, 50]])
+    {'average_accuracy': 60.0, 'forgetting': 20.0, 'forgetting_max': 22.5, 'learning_accuracy': 73.33333333333333}
     """
-    return float(np.mean(_triangle(matrix)[-1]))
+    rows = [[float(x) for x in row if x is not None] for row in matrix]
+    if not rows or [len(row) for row in rows] != list(range(1, len(rows) + 1)):
+        raise InputError("an accuracy matrix has one more entry in each row: that after task t for tasks 1 to t.")
+    last, earlier = rows[-1], range(len(rows) - 1)
+    learned = [row[-1] for row in rows]
+    best = [max(row[j] for row in rows[j:]) for j in earlier]
+    return {
+        "average_accuracy": float(np.mean(last)),
+        "forgetting": float(np.mean([learned[j] - last[j] for j in earlier])) if earlier else 0.0,
+        "forgetting_max": float(np.mean([best[j] - last[j] for j in earlier])) if earlier else 0.0,
+        "learning_accuracy": float(np.mean(learned)),
+    }
+
+
+def average_accuracy(matrix: Matrix) -> float:
+    return summary(matrix)["average_accuracy"]
 
 
 def forgetting(matrix: Matrix) -> float:
-    """F_T: how far accuracy on earlier tasks has fallen since they were learned, on average; 0 with a single task.
-
-    >>> forgetting([[90, None], [60, 80]])
-    30.0
-    """
-    rows = _triangle(matrix)
-    return float(np.mean([rows[j][j] - rows[-1][j] for j in range(len(rows) - 1)])) if len(rows) > 1 else 0.0
-
-
-def forgetting_max(matrix: Matrix) -> float:
-    """How far accuracy on earlier tasks has fallen since its best, whenever that was, on average.
-
-    >>> forgetting_max([[90, None, None], [95, 80, None], [60, 70, 50]])
-    22.5
-    """
-    rows = _triangle(matrix)
-    last = len(rows) - 1
-    falls = [max(rows[t][j] for t in range(j, last + 1)) - rows[last][j] for j in range(last)]
-    return float(np.mean(falls)) if falls else 0.0
-
-
-def learning_accuracy(matrix: Matrix) -> float:
-    """LA_T: the mean accuracy on each task just after it was learned.
-
-    >>> learning_accuracy([[90, None], [60, 80]])
-    85.0
-    """
-    return float(np.mean([row[-1] for row in _triangle(matrix)]))
-
-
-def summary(matrix: Matrix) -> dict[str, float]:
-    """All four by the names that result.json has."""
-    return {
-        "average_accuracy": average_accuracy(matrix),
-        "forgetting": forgetting(matrix),
-        "forgetting_max": forgetting_max(matrix),
-        "learning_accuracy": learning_accuracy(matrix),
-    }
+    return summary(matrix)["forgetting"]
 
 
 def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
@@ -170,11 +152,3 @@ def rarest(labels: Sequence[Sequence[Ids]], pools: NDArray[np.int64]) -> int:
     examples = pools.sum(axis=0)
     present = np.flatnonzero(examples)
     return int(min(present, key=lambda c: (examples[c], labels[-1][-1][c], c)))
-
-
-def _triangle(matrix: Matrix) -> list[list[float]]:
-    """The lower triangle; a matrix that is not one is refused."""
-    rows = [[float(x) for x in row if x is not None] for row in matrix]
-    if not rows or [len(row) for row in rows] != list(range(1, len(rows) + 1)):
-        raise InputError("an accuracy matrix has one more entry in each row: that after task t for tasks 1 to t.")
-    return rows

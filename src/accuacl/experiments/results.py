@@ -14,10 +14,10 @@ from typing import Any, get_args
 import pydantic
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, reason, write_text
-from accuacl.experiments.config import Config, canonical
-from accuacl.experiments.config_files import default_settings
+from accuacl.base.files import Lock, reading, write_text
+from accuacl.experiments.config import Config, default_settings
 from accuacl.experiments.data import BENCHMARKS
+from accuacl.experiments.defaults import canonical
 from accuacl.experiments.journal import Step, read_steps
 from accuacl.experiments.setting import OPTIONS, is_class_incremental
 
@@ -70,13 +70,13 @@ class _Result(pydantic.BaseModel, strict=True):
 def read_result(run: Path) -> dict[str, Any]:
     """The result of the run in this directory, checked."""
     path = run / "result.json"
+    if not path.exists():
+        raise InputError(f"{run} has no result.json; finish the run first.")
+    with reading(path):
+        text = path.read_bytes()
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
+        result = json.loads(text)
         _Result.model_validate(result)
-    except FileNotFoundError:
-        raise InputError(f"{run} has no result.json; finish the run first.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; fix that.") from error
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         field = "/".join(str(part) for part in first["loc"])
@@ -109,7 +109,7 @@ def run_row(run: Path) -> Row:
         "machine": _machine(environment),
         "finished": of_run["result"].finished,
         "accuracy_matrix": result["accuracy_matrix"],
-        "picked": _picked(result, data["classes"], [step for step in steps if step.kind == "label"]),
+        "picked": _picked(result, [step for step in steps if step.kind == "label"]),
         "round_accuracy": _round_accuracy([step for step in steps if step.kind == "test"]),
         "note": data_note(result["config"]["benchmark"], data["train"]["shape"][0]),
     }
@@ -131,31 +131,19 @@ def data_note(benchmark: str, examples: int) -> str:
     return f"{benchmark}: {examples:,} of the {published:,} published training images" if examples < published else ""
 
 
-def _picked(result: dict[str, Any], names: Sequence[str], labelled: Sequence[Step]) -> list[list[int]]:
-    """How many labels each class got, by task, classes in their order of arrival."""
-    tested = list(result["recall"])
-    if not is_class_incremental(result["config"]):
-        return _picked_of_pools(result["stream"], labelled)
-    config, tasks = result["config"], len(result["accuracy_matrix"])
-    usual = BENCHMARKS.get(config["benchmark"], ("", 0, 0))[2]
-    each = config["classes_per_task"] or usual or len(tested) // tasks
-    counts: list[Counter[str]] = [Counter() for _ in range(tasks)]
-    for step in labelled:
-        assert step.task is not None
-        counts[step.task].update(names[label] for _, label in step.result["labels"])
-    if len(tested) == tasks * each:  # every class was tested, in this order
-        return [[counts[t][name] for name in tested[t * each : (t + 1) * each]] for t in range(tasks)]
-    return [[*(n for _, n in sorted(count.items())), *[0] * (each - len(count))] for count in counts]
-
-
-def _picked_of_pools(stream: dict[str, Any], labelled: Sequence[Step]) -> list[list[int]]:
+def _picked(result: dict[str, Any], labelled: Sequence[Step]) -> list[list[int]]:
     """How many labels each class got, by task, for the classes in its pool and those named in it by mistake."""
+    config, stream = result["config"], result["stream"]
     counts: list[Counter[int]] = [Counter() for _ in stream["pools"]]
     for step in labelled:
         assert step.task is not None
         counts[step.task].update(label for _, label in step.result["labels"])
+    order = stream["order"]  # in which the classes arrive
+    if is_class_incremental(config):
+        each = config["classes_per_task"] or BENCHMARKS[config["benchmark"]].classes_per_task
+        return [[count[c] for c in order[t * each : (t + 1) * each]] for t, count in enumerate(counts)]
     return [
-        [count[c] for c, examples in zip(stream["order"], pool, strict=True) if examples or count[c]]
+        [count[c] for c, examples in zip(order, pool, strict=True) if examples or count[c]]
         for count, pool in zip(counts, stream["pools"], strict=True)
     ]
 
@@ -183,9 +171,8 @@ def shown_settings(row: Row) -> dict[str, Any]:
 def read_csv(path: Path) -> list[Row]:
     """The rows of a table, with numbers as numbers and lists as lists."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; fix that or give another table.") from error
+        with reading(path):
+            text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text; give a results.csv or a directory of runs.") from None
     reader = csv.DictReader(io.StringIO(text, newline=""))

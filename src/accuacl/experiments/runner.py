@@ -16,14 +16,14 @@ import accuacl
 from accuacl.base.errors import InputError, a_type
 from accuacl.base.files import reading, strangers, write_text
 from accuacl.base.progress import OnProgress, check_progress
-from accuacl.experiments import learners, metrics
-from accuacl.experiments.config import Config
-from accuacl.experiments.config_files import as_begun, default_settings, read_config
+from accuacl.experiments import learners, metrics, models
+from accuacl.experiments.config import Config, default_settings, read_config
+from accuacl.experiments.defaults import UNSET
 from accuacl.experiments.journal import DIVERGED, WRITTEN, Journal, read_steps
 from accuacl.experiments.logs import check_log, open_log
-from accuacl.experiments.loop import all_tasks
+from accuacl.experiments.loop import Handle, all_tasks
 from accuacl.experiments.notes import stream_notes
-from accuacl.experiments.state import Handle
+from accuacl.experiments.setting import OPTIONS, uses
 from accuacl.experiments.steps import ExperimentSteps, Oracle
 
 MORE = ("error.txt",)  # what a sweep may have left there of a run that never began
@@ -57,7 +57,7 @@ def run(
     check_progress(progress)
     if log_to is not None:
         check_log(log_to)
-    config = config if fresh else as_begun(config, out / "config.json")
+    config = config if fresh else _as_begun(config, out / "config.json")
     if not fresh and (shown := _read_only_result(out, config)):
         return shown
     # A new run is prepared before its directory is touched: what fails here leaves no trace.
@@ -67,7 +67,7 @@ def run(
     with Journal(out, config, fresh=fresh, patience=patience) as journal, ExitStack() as closing:
         if log_to:
             log = open_log(log_to, out, config.model_dump())
-            closing.callback(log.close)
+            closing.callback(log.writer.close)
             journal.on_step = log.write
         if journal.has("result"):
             result = journal.once("result", dict)
@@ -109,6 +109,32 @@ def _check_out(out: Path) -> None:
     begun = (out / "config.json").exists() or (out / "journal.sqlite").exists()
     if not begun and (other := strangers(out, "weights", "lock", *WRITTEN, *MORE)):
         raise InputError(f"{out} holds {other}, which is not part of a run; choose an empty or new directory as --out.")
+
+
+def _as_begun(config: Config, path: Path) -> Config:
+    """The config of a run that is resumed from this file, with what other defaults were when it began.
+
+    Where it names no sample, coverage looks at whole pools; one among its options is drawn by the strategy. `kernel`
+    learned from the pool on all kinds of data. Runs on a pretrained network had the defaults of all others.
+    """
+    try:
+        recorded = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # not begun, or refused with a sentence when it is read
+        return config
+    if not isinstance(recorded, dict) or "learner" not in recorded:
+        return config
+    before: dict[str, Any] = {} if "sample" in recorded else {"sample": 0}
+    drawn = (recorded.get(OPTIONS) or {}).get("sample")
+    if uses(config.strategy, "sample") and drawn == config.sample and not recorded.get("sample"):
+        before = {"sample": 0, OPTIONS: config.options | {"sample": drawn}}
+    if config.learner == "kernel" and "pool_learning" not in config.model_fields_set:
+        before["pool_learning"] = recorded.get("pool_learning", config.pool_learning)
+    if config.model == models.PRETRAINED:
+        unset = (UNSET & recorded.keys()) - config.model_fields_set
+        changed = unset & {"scale", "strategy", "first_round"}  # whose defaults are others on a pretrained network now
+        if any(recorded[name] == Config.model_fields[name].default for name in changed):
+            before |= {name: recorded[name] for name in unset}
+    return config.model_copy(update=before)
 
 
 def _finish(

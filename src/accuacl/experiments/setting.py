@@ -8,10 +8,9 @@ Torch is loaded only where the machine is asked.
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,6 @@ from accuacl.experiments.data import ARRIVALS, BENCHMARKS, OWN_STREAMS, Stream
 from accuacl.strategies import (
     BUILT_IN,
     REGISTRY as STRATEGIES,
-    Option,
     options_help,
     options_of,
     read_options,
@@ -71,17 +69,14 @@ def check_stream(config: Config) -> None:
         _leave_out(by_classes, "with --domains every task has all classes")
     elif own and config.classes_per_task == 0:
         raise InputError(
-            "your own data needs --classes-per-task, how many classes arrive with each task, or a column or folders "
-            "that name the tasks."
+            f"{config.benchmark} needs --classes-per-task, how many classes arrive with each task, or a column or "
+            "folders that name the tasks."
         )
 
 
 def is_class_incremental(settings: Mapping[str, Any]) -> bool:
     """Whether every task brings new classes and nothing else, as in the paper; settings may be missing."""
-    usual = data.StreamOptions()
-    return settings.get("arrival", "classes") == "classes" and all(
-        settings.get(name, getattr(usual, name)) == getattr(usual, name) for name in DRAWN
-    )
+    return not describe_stream(settings)
 
 
 def describe_stream(settings: Mapping[str, Any]) -> str:
@@ -90,12 +85,13 @@ def describe_stream(settings: Mapping[str, Any]) -> str:
     >>> describe_stream({"arrival": "given", "blur": 0.1, "label_noise": 0.2, "noise": "alike"})
     'tasks as given, blur 0.1, label noise 0.2 (alike)'
     """
+    usual = vars(data.StreamOptions())
     arrival = settings.get("arrival", "classes")
     words = [] if arrival == "classes" else [f"tasks as {arrival}"]
     for name in DRAWN:
-        value = settings.get(name, getattr(data.StreamOptions(), name))
-        if value != getattr(data.StreamOptions(), name):
-            kind = " (alike)" if name == "label_noise" and settings["noise"] == "alike" else ""
+        value = settings.get(name, usual[name])
+        if value != usual[name]:
+            kind = " (alike)" if name == "label_noise" and settings.get("noise") == "alike" else ""
             words.append(f"{name.replace('_', ' ')} {value:g}{kind}")
     return ", ".join(words)
 
@@ -105,18 +101,6 @@ def groups_of(config: Config, classes: int) -> list[list[int]] | None:
     if config.arrival != "classes" or config.domains:
         return None
     return data.benchmark_tasks(config.benchmark, classes, config.classes_per_task, config.order, config.order_seed)
-
-
-def stream_options(config: Config) -> data.StreamOptions:
-    return data.StreamOptions(
-        blur=config.blur,
-        imbalance=config.imbalance,
-        label_noise=config.label_noise,
-        noise=config.noise,
-        domains=config.domains,
-        recurring=config.recurring,
-        seed=config.seed if config.stream_seed is None else config.stream_seed,
-    )
 
 
 def _leave_out(names: list[str], why: str) -> None:
@@ -136,10 +120,10 @@ def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress:
         task_column=config.task_column or "",
         progress=progress,
     )
+    same = {each.name: getattr(config, each.name) for each in fields(data.StreamOptions) if each.name != "seed"}
+    options = data.StreamOptions(**same, seed=config.seed if config.stream_seed is None else config.stream_seed)
     own = "" if config.arrival in ARRIVALS else config.arrival
-    stream = data.make_stream(
-        dataset, groups_of(config, len(dataset.classes)), stream_options(config), own, config.tasks or None
-    )
+    stream = data.make_stream(dataset, groups_of(config, len(dataset.classes)), options, own, config.tasks or None)
     if config.model == models.PRETRAINED:
         from accuacl.experiments.networks import seen_through  # loads torch
 
@@ -156,23 +140,17 @@ def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:
 
 
 def training_of(config: Config, classes: int, device: str) -> learners.Training:
-    """How to train a head with this many classes."""
+    """How to train a head with this many classes: the settings of the same names, and those that follow from others."""
+    names = {each.name for each in fields(learners.Training)} & set(type(config).model_fields) - {"device"}
     return learners.Training(
-        epochs=config.epochs,
-        batch=config.batch,
-        lr=config.lr,
-        momentum=config.momentum,
-        weight_decay=config.weight_decay,
+        **{name: getattr(config, name) for name in names},
         capacity=config.memory,
         classes=classes,
         device=device,
         cycled=config.replay == "cycled",
-        alpha=config.alpha,
-        beta=config.beta,
         balanced=config.sampling == "balanced",
         repeated=config.sampling == "repeated",
         policy=config.memory_policy,
-        pool_learning=config.pool_learning,
     )
 
 
@@ -203,7 +181,7 @@ def environment_of(device: str) -> dict[str, Any]:
 
 
 OPTIONS = "options"  # the setting that holds the options which are not settings of their own
-OPTION_SETTINGS: dict[str, tuple[str, Any]] = {  # whose signature declares it; what leaves it to the strategy
+OPTION_SETTINGS: dict[str, tuple[str, Any]] = {  # whose signature declares it; the value that leaves it to the strategy
     "variant": ("accuacl", "released"),
     "keep": ("accuacl", 0),
     "lam": ("accuacl", None),
@@ -215,72 +193,40 @@ SET_BY_RUNS = ("total_classes",)  # options that a run gives to strategies itsel
 
 
 def option_field(name: str) -> Any:
-    """The field of a setting that is an option."""
-    unset, option = OPTION_SETTINGS[name][1], setting_option(name)
-    return Field(
-        unset,
-        description=f"{options_help(name)}.",
-        ge=option.least if math.isfinite(option.least) else None,
-        le=option.most if math.isfinite(option.most) else None,
-    )
+    """The field of a setting that is an option; `read_option_setting` checks its values."""
+    return Field(OPTION_SETTINGS[name][1], description=f"{options_help(name)}.")
 
 
-def setting_option(name: str) -> Option:
-    """An option as the setting of its name takes it: whole numbers also as what leaves them to the strategy.
+def read_option_setting(name: str, value: Any) -> Any:
+    """A setting that is an option, checked as its strategy declares it; truth values become their words.
 
-    >>> setting_option("share").expected, setting_option("keep").expected
-    ('a number from 0 to 1', 'a whole number of at least 0')
+    >>> read_option_setting("share", "0.5"), read_option_setting("uncertainty", False)
+    (0.5, 'ignored')
     """
     strategy, unset = OPTION_SETTINGS[name]
+    if value is None or value == unset:
+        return unset
     option = options_of(strategy)[name]
-    return replace(option, least=min(option.least, unset)) if option.kind is int else option
+    if option.kind is int:  # such as keep, which is also given as 0
+        option = replace(option, least=min(option.least, unset))
+    try:
+        checked = option.read(value)
+    except InputError:
+        raise ValueError(f"give {option.expected}") from None  # what was given is put before it
+    return option.words[checked] if option.kind is bool else checked
 
 
-def with_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with the options among them typed and in their places.
+def uses(strategy: str, name: str) -> bool:
+    """Whether a setting is an option of a strategy, which may use the same name for something else.
 
-    Options may be given as `options: {share: 0.3}` or as `options.share: 0.3`. Those that are settings of their own
-    become these.
-
-    >>> with_options({"strategy": "bait", "options": {"oversample": "3", "lam": 0.1}})
-    {'strategy': 'bait', 'oversample': 3.0, 'options': {'lam': 0.1}}
+    >>> uses("accuacl", "lam"), uses("bait", "lam"), uses("bait", "oversample"), uses("full", "keep")
+    (True, False, True, False)
     """
-    flat = flat_options(given)
-    settings = {name: value for name, value in flat.items() if not name.startswith(f"{OPTIONS}.")}
-    options = {name.partition(".")[2]: value for name, value in flat.items() if name not in settings}
-    strategy = str(settings.get("strategy", "accuacl"))
-    if strategy in STRATEGIES or strategy == "full":  # one that is not known is refused with the other settings
-        options = check_run_options(strategy, options)
-    own = [name for name in options if name in OPTION_SETTINGS and strategy in BUILT_IN and uses(strategy, name)]
-    for name in own:
-        settings[name] = _as_setting(name, take_option(name, options, settings))
-    return with_typed_options(strategy, settings, options)
-
-
-def with_typed_options(strategy: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with the options of the strategy, typed; the `sample` that runs and projects draw is a setting.
-
-    >>> with_typed_options("coverage", {"seed": 1}, {"sample": "70"})
-    {'seed': 1, 'sample': 70}
-    >>> with_typed_options("kcenter", {}, {"sample": 70})  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    accuacl.base.errors.InputError: kcenter has no option 'sample'; ...
-    """
-    known = strategy in STRATEGIES or strategy == "full"  # one that is not known is refused with the other settings
-    options = check_run_options(strategy, options) if known else dict(options)
-    settings = {name: value for name, value in settings.items() if name != OPTIONS}
-    if "sample" in options and strategy in STRATEGIES and takes_sample(strategy):
-        sample = take_option("sample", options, settings)
-        settings |= {} if sample is None else {"sample": sample}
-    return settings | ({OPTIONS: options} if options else {})
-
-
-def take_option(name: str, options: dict[str, Any], settings: Mapping[str, Any]) -> Any:
-    """An option that becomes a setting, out of the others."""
-    if name in settings:
-        raise InputError(f"{name} is given by --option and by --{name}; give one of them.")
-    return options.pop(name)
+    if strategy not in STRATEGIES:
+        return False
+    if name == "sample":
+        return takes_sample(strategy)
+    return name in OPTION_SETTINGS and shares_option(strategy, name, OPTION_SETTINGS[name][0])
 
 
 def flat_options(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -293,9 +239,7 @@ def flat_options(settings: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
         raise InputError(f"options is {options!r}; give names and values, such as options: {{share: 0.3}}.")
     flat = {name: value for name, value in settings.items() if name != OPTIONS}
-    for name, value in options.items():
-        flat[f"{OPTIONS}.{name.replace('-', '_')}"] = value
-    return flat
+    return flat | {f"{OPTIONS}.{name.replace('-', '_')}": value for name, value in options.items()}
 
 
 def overridden(settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -305,26 +249,65 @@ def overridden(settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
     {'strategy': 'accuacl+uniform', 'seed': 1, 'share': 0.4}
     """
     strategy = str(given.get("strategy", settings.get("strategy", "accuacl")))
-    known = strategy in STRATEGIES
-    names = [name for name in OPTION_SETTINGS if known and uses(strategy, name)]
-    pairs = [
-        {name, f"{OPTIONS}.{name}"} for name in (*names, *(["sample"] if known and takes_sample(strategy) else ()))
-    ]
-    replaced = given.keys() | {name for pair in pairs if pair & given.keys() for name in pair}
-    return {name: value for name, value in settings.items() if name not in replaced} | dict(given)
+
+    def meaning(name: str) -> str:
+        option = name.removeprefix(f"{OPTIONS}.")
+        return option if uses(strategy, option) else name
+
+    replaced = set(map(meaning, given))
+    return {name: value for name, value in settings.items() if meaning(name) not in replaced} | dict(given)
+
+
+def with_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run with its strategy's options checked; those that are settings become these.
+
+    Options may be given as `options: {share: 0.3}` or as `options.share: 0.3`.
+
+    >>> with_options({"strategy": "bait", "options": {"oversample": "3", "lam": 0.1}})
+    {'strategy': 'bait', 'oversample': 3.0, 'options': {'lam': 0.1}}
+    """
+    flat = flat_options(given)
+    settings = {name: value for name, value in flat.items() if not name.startswith(f"{OPTIONS}.")}
+    options = {name.partition(".")[2]: value for name, value in flat.items() if name not in settings}
+    strategy = str(settings.get("strategy", "accuacl"))
+    own = tuple(OPTION_SETTINGS) if strategy in BUILT_IN else ()  # options of plugins stay as they are given
+    return with_typed_options(strategy, settings, options, ("sample", *own))
+
+
+def with_typed_options(
+    strategy: str, settings: Mapping[str, Any], options: Mapping[str, Any], own: Iterable[str] = ("sample",)
+) -> dict[str, Any]:
+    """The settings with the options of the strategy, checked. own: those that are settings of their own.
+
+    >>> with_typed_options("coverage", {"seed": 1}, {"sample": "70"})
+    {'seed': 1, 'sample': 70}
+    >>> with_typed_options("kcenter", {}, {"sample": 70})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    accuacl.base.errors.InputError: kcenter has no option 'sample'; ...
+    """
+    options = check_run_options(strategy, options)
+    settings = {name: value for name, value in settings.items() if name != OPTIONS}
+    for name in (name for name in own if name in options and uses(strategy, name)):
+        if name in settings:
+            raise InputError(f"{name} is given by --option and by --{name}; give one of them.")
+        value = options.pop(name)
+        settings |= {} if value is None else {name: value}
+    return settings | ({OPTIONS: options} if options else {})
 
 
 def check_run_options(strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a run's strategy, typed."""
+    """The options of a run's strategy, typed; those of a strategy that is not known are left to be refused with it."""
     if strategy == "full" and options:
         raise InputError(f"full labels everything and has no option {next(iter(options))!r}; leave it out.")
-    for name in SET_BY_RUNS:
-        if name in options:
-            raise InputError(f"{name} is set automatically; leave it out.")
+    if strategy not in STRATEGIES:
+        return dict(options)
     for name, value in options.items():
+        if name in SET_BY_RUNS:
+            raise InputError(f"{name} is set automatically; leave it out.")
         if isinstance(value, list | dict):
             raise InputError(f"{name} is {value!r}, but a run has one value; `accuacl sweep` does several runs.")
-    return read_options(strategy, options) if options else {}
+    return read_options(strategy, options)
 
 
 def without_foreign_options(given: Mapping[str, Any], strategies: Iterable[str]) -> dict[str, Any]:
@@ -335,30 +318,16 @@ def without_foreign_options(given: Mapping[str, Any], strategies: Iterable[str])
     """
     strategies = [strategy for strategy in strategies if strategy in STRATEGIES]
     known = {name for strategy in strategies for name in options_of(strategy)}
-    for name in (name.removeprefix(f"{OPTIONS}.") for name in given if name.startswith(f"{OPTIONS}.")):
-        if len(strategies) > 1 and name not in known:
-            hint = f"did you mean {meant}?" if (meant := near(name, known)) else "leave it out."
-            raise InputError(f"none of the strategies {', '.join(strategies)} has the option {name!r}; {hint}")
     own = options_of(str(given["strategy"])) if given.get("strategy") in strategies else known
-    foreign = {f"{OPTIONS}.{name}" for name in known if name not in own}
-    return {name: value for name, value in given.items() if name not in foreign}
-
-
-def _as_setting(name: str, value: Any) -> Any:
-    """An option's value as its setting writes it."""
-    strategy, unset = OPTION_SETTINGS[name]
-    if value is None:
-        return unset
-    return options_of(strategy)[name].words[value] if isinstance(value, bool) else value
-
-
-def uses(strategy: str, name: str) -> bool:
-    """Whether a setting that is an option applies to a strategy, which may use the same name for something else.
-
-    >>> uses("accuacl", "lam"), uses("bait", "lam"), uses("bait", "oversample"), uses("full", "keep")
-    (True, False, True, False)
-    """
-    return strategy != "full" and shares_option(strategy, name, OPTION_SETTINGS[name][0])
+    rest = {}
+    for name, value in given.items():
+        option = name.removeprefix(f"{OPTIONS}.")
+        if option != name and option not in known and len(strategies) > 1:
+            hint = f"did you mean {meant}?" if (meant := near(option, known)) else "leave it out."
+            raise InputError(f"none of the strategies {', '.join(strategies)} has the option {option!r}; {hint}")
+        if option == name or option in own or option not in known:
+            rest[name] = value
+    return rest
 
 
 def options_for(config: Mapping[str, Any], strategy: str) -> dict[str, Any]:
@@ -366,10 +335,11 @@ def options_for(config: Mapping[str, Any], strategy: str) -> dict[str, Any]:
 
     strategy: the config's, or the one that chooses the first round.
     """
-    values = {}
-    for name, (declared_by, unset) in OPTION_SETTINGS.items():
-        if uses(strategy, name) and config[name] != unset:
-            values[name] = options_of(declared_by)[name].read(config[name])
+    values = {
+        name: options_of(declared_by)[name].read(config[name])
+        for name, (declared_by, unset) in OPTION_SETTINGS.items()
+        if uses(strategy, name) and config[name] != unset
+    }
     return values | (config.get(OPTIONS, {}) if strategy == config["strategy"] else {})
 
 
@@ -379,10 +349,8 @@ def canonical_options(config: Mapping[str, Any]) -> tuple[dict[str, Any], set[st
     A plugin that is not loaded may use them all.
     """
     strategy, rest = str(config["strategy"]), dict(config)
-    if strategy == "full":
-        return rest, set(OPTION_SETTINGS)
     if strategy not in STRATEGIES:
-        return rest, set()
+        return rest, set(OPTION_SETTINGS) if strategy == "full" else set()
     usual = {name: option.default for name, option in options_of(strategy).items()}
     given = options_for(config, strategy)
     unused = {name for name in OPTION_SETTINGS if name not in given or given[name] == usual[name]}

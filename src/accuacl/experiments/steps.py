@@ -20,9 +20,9 @@ from accuacl.experiments.checkpoints import Learning, load_tensors, memory_resul
 from accuacl.experiments.config import Config, own_model
 from accuacl.experiments.data import InputRows, Task
 from accuacl.experiments.heads import looks_at_pool
+from accuacl.experiments.loop import POOL, TEST, Handle, Ids, LoopState, choose
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.setting import device_of, is_class_incremental, open_stream, transform_of
-from accuacl.experiments.state import POOL, TEST, Handle, Ids, LoopState, choose
 from accuacl.features import Features
 
 
@@ -33,16 +33,6 @@ class Oracle(Protocol):
     """
 
     def __call__(self, task: int, round: int, ids: Ids) -> Ids: ...
-
-
-class Simulated:
-    """The true labels, at once: what experiments use."""
-
-    def __init__(self, labels: Ids) -> None:
-        self.labels = labels
-
-    def __call__(self, task: int, round: int, ids: Ids) -> Ids:
-        return self.labels[ids]
 
 
 class ExperimentSteps:
@@ -64,7 +54,8 @@ class ExperimentSteps:
         self.on_progress = on_progress or ignore
         self.stream = open_stream(config, data_dir, skip_bad, self._on_decoding)
         self.data = self.stream.dataset
-        self.oracle = oracle or Simulated(self.stream.answers)
+        truth = self.stream.answers
+        self.oracle = oracle or (lambda task, round, ids: truth[ids])  # not a method, as `fetch` is none
         self.tasks = list(self.stream)[: config.tasks or None]
         self.test_every_round = config.evaluate == "round"
         self.device = device_of(config.device)
@@ -169,7 +160,8 @@ class ExperimentSteps:
 
     def _unlabelled(self, state: LoopState, memory: Memory) -> list[Ids]:
         """The rows of each task so far that have no label, if the learner learns from them too."""
-        if not looks_at_pool(self.config.pool_learning, len(state.ids) + len(memory)):
+        mode = self.config.pool_learning
+        if mode == "off" or not looks_at_pool(mode, len(state.ids) + len(memory)):
             return []
         known = np.append(state.ids, memory.ids)
         return [np.setdiff1d(self.pool_of(task), known) for task in self.tasks[: state.task.index + 1]]
@@ -182,48 +174,39 @@ class ExperimentSteps:
         """Accuracy on each task so far, recall of each class and calibration, predicting among the seen classes."""
         self._report(state, "testing", "testing", (self.config.epochs, self.config.epochs))
         model, seen = self._model(state.weights), state.seen
-        accuracy, by_task, confidences, hits, answers = [], [], [], [], []
+        truths, predictions, confidences = [], [], []
         for task in self.tasks[: state.task.index + 1]:
             rows = self.test_of(task)
-            inputs = InputRows(self.data.test.inputs, rows)
-            truth = self.stream.to_model(self.data.test.labels[rows])
-            _, p = self._predict(model, inputs, seen)
-            predicted = seen[p.argmax(axis=1)]
-            right = predicted == truth
-            accuracy.append(100 * float(right.mean()))
-            by_task.append({int(c): (int(right[truth == c].sum()), int((truth == c).sum())) for c in np.unique(truth)})
+            _, p = self._predict(model, InputRows(self.data.test.inputs, rows), seen)
+            truths.append(self.stream.to_model(self.data.test.labels[rows]))
+            predictions.append(seen[p.argmax(axis=1)])
             confidences.append(p.max(axis=1).astype(np.float64))
-            hits.append(right)
-            answers.append(np.stack([truth, predicted]))
-        error = metrics.calibration_error(np.concatenate(confidences), np.concatenate(hits))
-        result = {"accuracy": accuracy, **self._recall(by_task), "calibration_error": error}
+        truth, predicted = np.concatenate(truths), np.concatenate(predictions)
+        by_task = list(zip(truths, predictions, strict=True))
+        result: dict[str, Any] = {"accuracy": [100 * float((t == p).mean()) for t, p in by_task]}
+        result["recall"] = self._recall(truth, predicted)
+        if not self.stream.tests_once:  # a class is tested in several tasks
+            result["recall_by_task"] = [self._recall(t, p) for t, p in by_task]
+        result["calibration_error"] = metrics.calibration_error(np.concatenate(confidences), truth == predicted)
         if state.task.index == len(self.tasks) - 1:
-            result["confusion"] = self._confusion(np.concatenate(answers, axis=1))
+            result["confusion"] = self._confusion(truth, predicted)
         return result
 
-    def _confusion(self, answers: Ids) -> dict[str, dict[str, int]]:
-        """How often each class was taken for each other one, by name. answers: the true and the predicted classes."""
-        names = [self.data.classes[c] for c in self.stream.order]
+    def _recall(self, truth: Ids, predicted: Ids) -> dict[str, float]:
+        """The share of each class that is right, by name, in percent."""
+        return {self._class(c): 100 * float((predicted[truth == c] == c).mean()) for c in np.unique(truth)}
+
+    def _confusion(self, truth: Ids, predicted: Ids) -> dict[str, dict[str, int]]:
+        """How often each class was taken for each other one, by name."""
         confusion: dict[str, dict[str, int]] = {}
-        for (truth, predicted), count in zip(*np.unique(answers.T, axis=0, return_counts=True), strict=True):
-            confusion.setdefault(names[truth], {})[names[predicted]] = int(count)
+        pairs, counts = np.unique(np.stack([truth, predicted], axis=1), axis=0, return_counts=True)
+        for (right, guess), count in zip(pairs, counts, strict=True):
+            confusion.setdefault(self._class(right), {})[self._class(guess)] = int(count)
         return confusion
 
-    def _recall(self, by_task: list[dict[int, tuple[int, int]]]) -> dict[str, Any]:
-        """The recall of each class by name; and by task too, in streams that test a class in several tasks.
-
-        by_task: how many examples of each class are right, and how many there are.
-        """
-        together: dict[int, list[tuple[int, int]]] = {}
-        for counts in by_task:
-            for c, count in counts.items():
-                together.setdefault(c, []).append(count)
-        names = {c: self.data.classes[self.stream.order[c]] for c in together}
-        recall = {names[c]: 100 * (sum(r for r, _ in all_) / sum(n for _, n in all_)) for c, all_ in together.items()}
-        if self.stream.tests_once:
-            return {"recall": recall}
-        recalls = [{names[c]: 100 * (r / n) for c, (r, n) in counts.items()} for counts in by_task]
-        return {"recall": recall, "recall_by_task": recalls}
+    def _class(self, index: int) -> str:
+        """The name of a class, by the model's number."""
+        return self.data.classes[self.stream.order[index]]
 
     def _predict(self, model: models.Classifier, inputs: InputRows, seen: Ids) -> tuple[NDArray[Any], NDArray[Any]]:
         h, p = models.predict(model, inputs, self.transform, seen, device=self.device)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     efficiency="QueryCosts has_query_times measure_queries read_query_times",
-    grid="ERROR_FILE SCALES Outcome SweepRun run_name runs_of titles",
+    grid="ERROR_FILE SCALES Outcome SweepRun run_name runs_of",
     paper="EFFICIENCY RECIPES read_recipe recipe_costs recipe_runs write_recipe_table",
     running="run_missing",
 )

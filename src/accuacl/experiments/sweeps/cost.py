@@ -1,4 +1,4 @@
-"""What a run will cost on this machine, from the measured speed of its network."""
+"""What a run costs: how many images it trains on, and on this machine how long, from its network's measured speed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import time
 
 import torch
 from torch.nn.functional import cross_entropy
-from torch.utils.flop_counter import FlopCounterMode
 
-from accuacl.base.errors import InputError
 from accuacl.experiments import Config, models
 from accuacl.experiments.learners import REGISTRY as LEARNERS
 
@@ -21,11 +19,6 @@ TASKS = {"split-digits": 5, "split-cifar10": 5}  # the others 10
 def core_seconds(config: Config) -> float:
     """About how long the run keeps one core busy."""
     return images(config) / images_per_second(config.benchmark, config.model, config.width, config.batch)
-
-
-def work(config: Config) -> float:
-    """A relative cost without measuring: the run's images times the operations that its network needs for one."""
-    return images(config) * _operations(config.benchmark, config.model, config.width)
 
 
 def images(config: Config) -> float:
@@ -63,19 +56,6 @@ def _replayed(config: Config, labels: int, memory: int) -> float:
     if config.replay == "cycled" or config.learner_variant == "original":
         return labels * min(memory, config.batch) / config.batch
     return min(memory, labels)  # the whole memory once an epoch
-
-
-@functools.cache
-def _operations(benchmark: str, model: str, width: int) -> float:
-    """Operations for one image in the network; 1 if that is unknown before the data are read."""
-    shape = SHAPES.get(benchmark, (3, 32, 32))
-    try:
-        net = models.build(model, 100, seed=0, input_shape=shape, width=width or None).eval()
-    except InputError:
-        return 1.0
-    with torch.no_grad(), FlopCounterMode(display=False) as counted:
-        net(torch.zeros(1, *shape))
-    return max(1.0, float(counted.get_total_flops()))
 
 
 @functools.cache

@@ -80,9 +80,8 @@ def measure_queries(
     of memory has no total; it is tried again the next time.
     """
     cases = _cases(recipe, scale, strategies)
-    rows = read_query_times(table) if table.exists() else []
-    known = {_sizes(row) for row in rows}
-    missing = [case for case in cases if _sizes(vars(case)) not in known]
+    rows = {_sizes(row): row for row in (read_query_times(table) if table.exists() else [])}
+    missing = [case for case in cases if _sizes(vars(case)) not in rows]
     costs = QueryCosts()
     with making(table.parent):
         for done, case in enumerate(missing):
@@ -92,12 +91,14 @@ def measure_queries(
                 costs.refused[case.strategy] = max(costs.refused.get(case.strategy, 0), result.needs)
                 continue
             numbers = (result.cpu, result.wall, result.memory, machine())
-            rows.append({name: getattr(case, name) for name in SIZES} | dict(zip(MEASURED, numbers, strict=True)))
-            _write(table, rows)
-    wanted = {_sizes(vars(case)) for case in cases if case.strategy not in costs.refused}
-    shown = [row for row in rows if _sizes(row) in wanted]
-    costs.totals = _totals(shown, queries=recipe["rounds"] - 1)
-    costs.machines = list(dict.fromkeys(row["machine"] for row in shown))
+            rows[_sizes(vars(case))] = vars(case) | dict(zip(MEASURED, numbers, strict=True))
+            _write(table, rows.values())
+    for case in (case for case in cases if case.strategy not in costs.refused):
+        row = rows[_sizes(vars(case))]
+        seconds, most = costs.totals.get(case.strategy, (0.0, 0.0))
+        seconds += (recipe["rounds"] - 1) * row["cpu_seconds"]  # of the first round nobody asks a strategy
+        costs.totals[case.strategy] = seconds, max(most, row["extra_bytes"])
+        costs.machines += [row["machine"]] if row["machine"] not in costs.machines else []
     return costs
 
 
@@ -114,15 +115,6 @@ def _cases(recipe: dict[str, Any], scale: str, strategies: Iterable[str]) -> lis
 
 def _sizes(case: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(case[name]) for name in SIZES)
-
-
-def _totals(rows: Iterable[Row], queries: int) -> dict[str, tuple[float, float]]:
-    """By strategy: CPU seconds for `queries` queries in every task, and the most bytes that one of them took."""
-    totals: dict[str, tuple[float, float]] = {}
-    for row in rows:
-        seconds, most = totals.get(row["strategy"], (0.0, 0.0))
-        totals[row["strategy"]] = seconds + queries * row["cpu_seconds"], max(most, row["extra_bytes"])
-    return totals
 
 
 def has_query_times(table: Path) -> bool:

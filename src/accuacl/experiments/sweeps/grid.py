@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -93,21 +92,6 @@ def runs_of(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir:
     return list(runs.values())
 
 
-def titles(runs: Sequence[SweepRun]) -> dict[str, str]:
-    """By name, the settings in which a run differs from the others, as a phrase.
-
-    >>> list(titles(runs_of({"strategy": ["uniform", "bait"], "seeds": [0, 1], "memory": 7})).values())
-    ['uniform, seed 0', 'uniform, seed 1', 'bait, seed 0', 'bait, seed 1']
-    """
-    configs = {run.name: run.config.model_dump() for run in runs}
-    differ = [name for name in Config.model_fields if len({str(config.get(name)) for config in configs.values()}) > 1]
-    settings = sorted(differ, key=lambda name: name == "seed")
-    return {
-        run: ", ".join(_in_words(name, config[name]) for name in settings if config.get(name) is not None) or run
-        for run, config in configs.items()
-    }
-
-
 @dataclass
 class Outcome:
     """The rows of the runs that finished and, by name, why the others failed; `bugs` are those of them with a bug."""
@@ -146,6 +130,7 @@ def _values(name: str, value: Any, scale: str) -> list[Any]:
 
 def run_name(config: Config, data_dir: Path | None) -> str:
     """A name for the directory: the five settings that matter most, then all that differ from the scale's defaults."""
+    config = Config(**canonical(config.model_dump()))
     chosen = config.model_dump()
     given = {name: chosen[name] for name in (*NAMED, *STREAM, "scale")} | {"first_round": "uniform"}
     usual = make(given, data_dir).model_dump() | {"sample": usual_sample_of(config)}
@@ -162,10 +147,3 @@ def run_name(config: Config, data_dir: Path | None) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def _in_words(name: str, value: Any) -> str:
-    if name == OPTIONS:
-        return ", ".join(_in_words(option, given) for option, given in value.items())
-    shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return shown if name in ("benchmark", "learner", "strategy", "scale", "model") else f"{name} {shown}"

@@ -7,6 +7,7 @@ A run that fails is reported and does not stop the others, unless the disk is fu
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import traceback
 import warnings
@@ -20,7 +21,7 @@ from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.engines import Engine
 from accuacl.experiments import Config, Row, add_to_csv, data_note, run as run_experiment, run_row as row_of
 from accuacl.experiments.data import BENCHMARKS, dataset_of, load
-from accuacl.experiments.sweeps.cost import work
+from accuacl.experiments.sweeps.cost import images
 from accuacl.experiments.sweeps.grid import ERROR_FILE, DataKey, Outcome, SweepRun, rows_by_key
 from accuacl.strategies import load_plugins
 
@@ -43,10 +44,19 @@ def run_missing(
 ) -> Outcome:
     """Run what `table` does not have, each run in a directory of `out`; a row is added as soon as its run ends.
 
-    on_progress gets the number of runs done and, in `work`, the share of the work since this start. on_note gets a
-    sentence that the reader of results must know about the data. A run that fails leaves error.txt in its directory.
+    on_progress gets the number of runs done and, in `work`, the share of the work done. on_note gets a sentence that
+    the reader of results must know about the data. A run that fails leaves error.txt in its directory.
     """
     busy = f"another sweep (process {{holder}}) is working in {out}; wait for it or choose another --out."
+    noted = {""}
+
+    def report_notes(texts: Iterable[str]) -> None:
+        """Each sentence once, however many runs it holds for."""
+        for text in texts:
+            if text not in noted:
+                noted.add(text)
+                on_note(text)
+
     with making(out, LOCK), making(table.parent), Lock(out / LOCK, busy):
         if not os.access(table.parent, os.W_OK) or table.is_dir():
             raise InputError(f"{table} cannot be written; give another --results.")
@@ -57,61 +67,39 @@ def run_missing(
         problems, notes = _prepare_data(missing, data_dir, len(outcome.rows), on_progress)
         if missing and not outcome.rows and all(problems.values()):
             raise InputError(next(iter(problems.values())))
-        known_notes = {""}
-
-        def report_notes(texts: Sequence[str]) -> None:
-            """Each sentence once, however many runs it holds for."""
-            for text in texts:
-                if text not in known_notes:
-                    known_notes.add(text)
-                    on_note(text)
-
         report_notes([*notes, *(str(row.get("note") or "") for row in outcome.rows)])
         for run in missing:
             if why := problems[run.data]:
                 outcome.failed[run.name] = why
                 on_end(run, None, why)
-        possible = [run for run in missing if run.name not in outcome.failed]
+        before = len(outcome.rows) + len(outcome.failed)
+        possible = [run for run in missing if not problems[run.data]]
         jobs = [job_for(run, out, data_dir, plugins) for run in possible]
-        _run_jobs(possible, jobs, table, engine, outcome, on_progress, on_end, report_notes)
+        costs = [images(run.config) for run in possible]
+        shares = [float((job.out / "result.json").exists()) for job in jobs]
+
+        def report(index: int, run: Progress) -> None:
+            shares[index] = run.share
+            work = sum(map(operator.mul, costs, shares)) / sum(costs)
+            name, done = possible[index].name, before + sum(shares)
+            on_progress(Progress(done, before + len(jobs), run.text, run.stage, item=name, work=work))
+
+        for end in engine.map(do_job, jobs, None if on_progress is ignore else report):
+            run, row, why = possible[end.index], None, ""
+            if end.failure:
+                why = end.failure.message
+                if end.failure.kind == "full":
+                    raise end.failure.error(run.name)
+                outcome.failed[run.name] = why
+                outcome.bugs += [run.name] if end.failure.kind == "bug" else []
+            else:
+                row = end.value.row
+                report_notes(end.value.notes)
+                outcome.rows.append(row)
+                add_to_csv(table, [row])
+            report(end.index, Progress(1.0, text="done"))
+            on_end(run, row, why)
     return outcome
-
-
-def _run_jobs(
-    runs: Sequence[SweepRun],
-    jobs: Sequence[Job],
-    table: Path,
-    engine: Engine,
-    outcome: Outcome,
-    on_progress: OnProgress,
-    on_end: OnEnd,
-    report_notes: Callable[[Sequence[str]], None],
-) -> None:
-    """Map the jobs over the engine, and record how each ends."""
-    before = len(outcome.rows) + len(outcome.failed)
-    finished = [index for index, job in enumerate(jobs) if (job.out / "result.json").exists()]
-    done = WorkDone([work(run.config) for run in runs], finished)
-
-    def report(index: int, run: Progress) -> None:
-        done.update(index, run.share)
-        far, total = before + done.runs, before + len(runs)
-        on_progress(Progress(far, total, run.text, run.stage, item=runs[index].name, work=done.share))
-
-    for end in engine.map(do_job, jobs, None if on_progress is ignore else report):
-        run = runs[end.index]
-        why = end.failure.message if end.failure else ""
-        if end.failure and end.failure.kind == "full":
-            raise end.failure.error(run.name)
-        if end.failure:
-            done.leave_out(end.index)
-            outcome.failed[run.name] = why
-            outcome.bugs += [run.name] if end.failure.kind == "bug" else []
-        else:
-            report_notes(end.value.notes)
-            outcome.rows.append(end.value.row)
-            add_to_csv(table, [end.value.row])
-        report(end.index, Progress(1.0, text="done"))
-        on_end(run, end.value.row if end.value else None, why)
 
 
 def _prepare_data(
@@ -193,41 +181,3 @@ def do_job(job: Job, on_progress: OnProgress) -> JobEnd:
                 make_folder(job.out)
                 write_text(job.out / ERROR_FILE, traceback.format_exc())
         raise
-
-
-class WorkDone:
-    """Adds up the shares of all runs, weighted by what each costs.
-
-    >>> work = WorkDone([1.0, 3.0], finished=[])
-    >>> work.update(0, 0.5)  # half of it had been done before this start
-    >>> work.update(0, 0.75)
-    >>> work.runs, work.share  # a quarter of the first run, of three and a half
-    (0.75, 0.07142857142857142)
-    """
-
-    def __init__(self, costs: Sequence[float], finished: Iterable[int]) -> None:
-        """finished: the runs that had been finished before this start."""
-        self.costs = costs
-        self.shares = [0.0] * len(costs)
-        self.before = dict.fromkeys(finished, 1.0)  # the share of each run that had been done before this start
-
-    def update(self, run: int, share: float) -> None:
-        """Record how far a run is; the first call says how far it was at the start."""
-        self.shares[run] = share
-        self.before.setdefault(run, share if share < 1 else 0.0)
-
-    def leave_out(self, run: int) -> None:
-        """Leave out a run that failed: it says nothing about how fast the others are."""
-        self.shares[run] = self.before[run] = 1.0
-
-    @property
-    def runs(self) -> float:
-        """How many runs are done; one that is half done counts half."""
-        return sum(self.shares)
-
-    @property
-    def share(self) -> float:
-        """The share of this start's work that has been done."""
-        whole = sum(cost * (1 - self.before.get(run, 0.0)) for run, cost in enumerate(self.costs))
-        done = sum(self.costs[run] * max(self.shares[run] - before, 0.0) for run, before in self.before.items())
-        return done / whole if whole else 1.0
