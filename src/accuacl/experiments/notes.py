@@ -72,29 +72,38 @@ def _ignored(config: Config) -> list[str]:
 
 
 def _measured(config: Config) -> list[str]:
-    """What is known of the strategy with this learner and benchmark, for at least as many labels and no larger memory.
+    """What was measured of the strategy with this learner: on this benchmark, with at least as many labels and no
+    larger memory; or, if that was not measured, that nothing was better than uniform everywhere.
 
     Nothing was measured at paper scale, where networks and epochs are others.
     """
-    sentences = []
-    learner, strategy = config.learner, config.strategy
-    for row in _table():
+    learner, strategy, sentences = config.learner, config.strategy, []
+    against_uniform = [row for row in _table() if (row["strategy"], row["than"]) == (strategy, "uniform")]
+    papers = config.memory > 0 and config.memory_policy == "paper"
+    against_best = [row for row in _table() if row["than"] == strategy and papers]
+    rows = [row for row in against_uniform + against_best if row["learner"] == learner]
+    for row in rows:
         labels, memory, points = int(row["labels"]), int(row["memory"]), row["accuracy"].removeprefix("-")
-        if (row["learner"], row["benchmark"]) != (learner, config.benchmark) or config.scale == "paper":
+        if row["benchmark"] != config.benchmark or config.scale == "paper":
             continue
         if config.labels > labels or config.memory < memory:
             continue
         where = f"{row['benchmark']} ({row['scale']} scale, {labels:,} labels a task, memory {memory}, "
         where += f"{row['seeds']} seeds)"
-        if (row["strategy"], row["than"]) == (strategy, "uniform"):
+        if row["than"] == "uniform":
             worse = f"{strategy} was {points} points less accurate than uniform on {where}"
             sentences.append(f"with {learner}, {worse}; try {BEST} beside it.")
-        elif row["than"] == strategy and config.memory_policy == "paper":
+        else:
             better = f"{BEST} was {points} points more accurate than {strategy} on {where}"
             more = "more" if float(row["forgetting"]) > 0 else "less"
             sentences.append(
                 f"with {learner}, {better}, and forgot {row['forgetting'].removeprefix('-')} points {more}."
             )
+    if rows and not sentences:
+        sentences.append(
+            "for networks trained from scratch, nothing that was measured is better than uniform on every data set; "
+            "see docs/strategies.md."
+        )
     return sentences
 
 
