@@ -212,8 +212,9 @@ def _order_by_name(dataset: Dataset) -> list[str]:
 def _named(stream: Stream, classes: Collection[int]) -> str:
     """The classes by name, and a verb.
 
-    >>> from accuacl.experiments.data import class_incremental, load
-    >>> _named(class_incremental(load("digits"), 5), [3]), _named(class_incremental(load("digits"), 5), [3, 7])
+    >>> from accuacl.experiments.data import benchmark_tasks, load, make_stream
+    >>> stream = make_stream(load("digits"), benchmark_tasks("split-digits", 10))
+    >>> _named(stream, [3]), _named(stream, [3, 7])
     ('class 3 is', 'classes 3, 7 are')
     """
     names = [stream.dataset.classes[c] for c in classes]
