@@ -155,8 +155,8 @@ def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:
     return learners.Transform(mean, std, crop, flip=True)
 
 
-def training_of(config: Config, classes: int, device: str) -> learners.Training:
-    """How to train a head with this many classes."""
+def training_of(config: Config, device: str) -> learners.Training:
+    """How to train."""
     return learners.Training(
         epochs=config.epochs,
         batch=config.batch,
@@ -164,7 +164,6 @@ def training_of(config: Config, classes: int, device: str) -> learners.Training:
         momentum=config.momentum,
         weight_decay=config.weight_decay,
         capacity=config.memory,
-        classes=classes,
         device=device,
         cycled=config.replay == "cycled",
         alpha=config.alpha,

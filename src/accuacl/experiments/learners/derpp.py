@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from accuacl.base.randomness import derive
 from accuacl.experiments.learners.loop import Learner
-from accuacl.experiments.learners.round import Round, cycle, draw
+from accuacl.experiments.learners.round import Round, cycle
 from accuacl.experiments.memory import Memory, class_balanced, reservoir
 
 
@@ -23,7 +23,6 @@ class DERpp(Learner):
 
     def __init__(self, round: Round) -> None:
         super().__init__(round)
-        self.buffer.require("logits", "der++")
         self.stored = stored_logits(self.buffer, np.arange(len(self.buffer))).to(round.training.device)
 
     def start_epoch(self, epoch: int) -> None:
@@ -69,10 +68,6 @@ class OriginalDERpp(Learner):
     with the logits that training just gave.
     """
 
-    def __init__(self, round: Round) -> None:
-        super().__init__(round)
-        self.buffer.require("logits", "der++")
-
     def start_epoch(self, epoch: int) -> None:
         self.draws = self.round.drawn(epoch, "replay")
         self.memory_seed = derive(*self.round.seed, epoch, "memory")
@@ -95,6 +90,6 @@ class OriginalDERpp(Learner):
 
     def _replayed(self) -> tuple[Tensor, Tensor, Tensor]:
         """Inputs, labels and stored logits of a batch drawn from the memory."""
-        inside = draw(len(self.buffer), self.round.training.batch, self.draws).numpy()
-        x, y = self.round.augmented(self.round.rows_of(self.buffer.ids[inside]))
+        inside, rows = self.draw_from_buffer(self.draws)
+        x, y = self.round.augmented(rows)
         return x, y, stored_logits(self.buffer, inside).to(y.device)

@@ -72,7 +72,6 @@ class ICaRL(Learner):
 
     def __init__(self, round: Round) -> None:
         super().__init__(round)
-        self.buffer.require("logits", "icarl")
         self.mine = round.labels[: round.new].unique()  # type: ignore[no-untyped-call]
         self.earlier = round.seen[~torch.isin(round.seen, self.mine)]
 

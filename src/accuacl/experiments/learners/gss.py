@@ -29,8 +29,6 @@ class GSS(Learner):
     def __init__(self, round: Round) -> None:
         super().__init__(round)
         self.scores_examples = round.training.policy == PAPER and round.training.capacity > 0
-        if self.scores_examples:
-            self.buffer.require("scores", "gss")
 
     def start_epoch(self, epoch: int) -> None:
         seed, training = self.round.seed, self.round.training
@@ -41,9 +39,7 @@ class GSS(Learner):
         self.epoch, self.steps = epoch, 0
 
     def observe(self, rows: Tensor) -> Tensor:
-        replayed = next(self.replay, None)
-        x, y = self.round.augmented(rows if replayed is None else torch.cat([rows, replayed]))
-        loss = self.round.step(cross_entropy(self.round.logits(x), y))
+        loss = self.round.learn(torch.cat([rows, next(self.replay, rows[:0])]))
         if self.scoring:
             with evaluating(self.round.model):
                 self.offer(self.round.outside(self.buffer, rows))
@@ -90,20 +86,13 @@ class OriginalGSS(Learner):
     then those whose score is below 0, in slots drawn by score + 1. What is replayed is the memory as it changes.
     """
 
-    def __init__(self, round: Round) -> None:
-        super().__init__(round)
-        self.buffer.require("scores", "gss")
-
     def start_epoch(self, epoch: int) -> None:
         self.draws = self.round.drawn(epoch, "replay")
         self.subsets = torch_generator(*self.round.seed, epoch, "subsets")
         self.epoch, self.steps = epoch, 0
 
     def observe(self, rows: Tensor) -> Tensor:
-        inside = draw(len(self.buffer), self.round.training.batch, self.draws).numpy()
-        replayed = self.round.rows_of(self.buffer.ids[inside])
-        x, y = self.round.augmented(torch.cat([rows, replayed]))
-        loss = self.round.step(cross_entropy(self.round.logits(x), y))
+        loss = self.round.learn(torch.cat([rows, self.draw_from_buffer(self.draws)[1]]))
         if self.round.training.capacity:
             with evaluating(self.round.model):
                 self.offer(self.round.outside(self.buffer, rows))  # an earlier epoch may have let some in
@@ -127,6 +116,7 @@ class OriginalGSS(Learner):
             self.buffer = replace_scored(self.buffer, ids[apart], labels[apart], scores[apart], weights, seed)
 
 
+SUBSETS = 5  # of the memory, with whose gradients an example's is compared
 FIRST_SCORE = 0.1  # of examples that come while the memory is empty
 
 
@@ -139,10 +129,10 @@ def direction(model: Classifier, x: Tensor, y: Tensor) -> Tensor:
 
 
 def subset_directions(round: Round, memory: Memory, size: int, generator: torch.Generator) -> Tensor:
-    """The directions of random subsets of the memory, `size` examples in each; as many as fit, `subsets` at most."""
+    """The directions of random subsets of the memory, `size` examples in each; as many as fit, at most SUBSETS."""
     if not len(memory):
         return torch.empty(0, 0)
-    count = min(round.training.subsets, len(memory) // size)
+    count = min(SUBSETS, len(memory) // size)
     inside = draw(len(memory), count * size, generator).numpy()
     parts = torch.split(round.rows_of(memory.ids[inside]), size)
     return torch.stack([direction(round.model, *round.plain(part)) for part in parts])
