@@ -29,7 +29,7 @@ from accuacl.base.files import CannotWrite, making, reason, replacing, write_tex
 from accuacl.base.machine import cores
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.threads import ordered_thread_map
-from accuacl.experiments.data.dataset import Pixels, RawDataset, RawImage, RawSplit, Split
+from accuacl.experiments.data.dataset import Dataset, Pixels, RawDataset, RawImage, RawSplit, Split
 
 VERSION = 1
 INDEX = "index.json"
@@ -145,27 +145,19 @@ class DecodeOptions:
     progress: OnProgress | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Cached:
-    """What the cache holds of a data set, and how many bad images were left out when it was made."""
-
-    train: Split
-    test: Split
-    classes: tuple[str, ...]
-    skipped: int
-
-
-def read_cache(home: Path, fingerprint: str) -> Cached | None:
-    """The cached data, if they were made from these very files and are complete; else None."""
+def read_cache(name: str, home: Path, fingerprint: str) -> tuple[Dataset, int] | None:
+    """The cached data set, and how many bad images were left out; None unless made from these very files, and whole."""
     index = _read_index(home)
     if index is None or index.version != VERSION or index.fingerprint != fingerprint:
         return None
     train, test = (_read_split(home, entry) for entry in (index.train, index.test))
-    return Cached(train, test, index.classes, index.skipped) if train and test else None
+    return (Dataset(name, train, test, index.classes), index.skipped) if train and test else None
 
 
-def build_cache(home: Path, raw: RawDataset, fingerprint: str, options: DecodeOptions) -> Cached:
-    """Decode all images into `home`."""
+def build_cache(
+    name: str, home: Path, raw: RawDataset, fingerprint: str, options: DecodeOptions
+) -> tuple[Dataset, int]:
+    """Decode all images into `home`; what `read_cache` then gives."""
     old = _read_index(home)
     shape = (options.side, options.side, 3) if options.side else None
     with _written(home):
@@ -180,7 +172,7 @@ def build_cache(home: Path, raw: RawDataset, fingerprint: str, options: DecodeOp
         for stale in {Path(entry.file).name for entry in (old.train, old.test)} - {train.file, test.file}:
             with suppress(OSError):  # somebody else was faster
                 (home / stale).unlink()
-    cached = read_cache(home, fingerprint)
+    cached = read_cache(name, home, fingerprint)
     if cached is None:
         raise InputError(f"the cache {home} does not hold what was just written to it; check that disk.")
     return cached

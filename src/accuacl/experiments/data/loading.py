@@ -261,12 +261,13 @@ def _load_own(name: str, path: Path, cache_dir: Path | None, options: DecodeOpti
 def _load_images(name: str, source: Source, cache_dir: Path | None, options: DecodeOptions) -> Dataset:
     home = _cache_folder(name, source, cache_dir, options.size)
     made_from = fingerprint(source.files, source.reading)
-    cached = read_cache(home, made_from)
-    if cached is None or (cached.skipped and not options.skip_bad):  # then decoding again names what is bad
-        cached = build_cache(home, _open(name, source), made_from, options)
-    if cached.skipped:
-        warnings.warn(f"{name}: {cached.skipped} images could not be read and were left out.", stacklevel=3)
-    return Dataset(name, cached.train, cached.test, cached.classes)
+    cached = read_cache(name, home, made_from)
+    if cached is None or (cached[1] and not options.skip_bad):  # then decoding again names what is bad
+        cached = build_cache(name, home, _open(name, source), made_from, options)
+    data, skipped = cached
+    if skipped:
+        warnings.warn(f"{name}: {skipped} images could not be read and were left out.", stacklevel=3)
+    return data
 
 
 def _open(name: str, source: Source) -> RawDataset:

@@ -30,13 +30,12 @@ class DERpp(Learner):
         self.replay = cycle(torch.arange(len(self.buffer)), self.round.training.batch, draws, full=True)
 
     def observe(self, rows: Tensor) -> Tensor:
-        training, n = self.round.training, len(rows)
-        inside = next(self.replay, None)
+        training, n, inside = self.round.training, len(rows), next(self.replay, rows[:0])
         # One pass for both, as the paper's code has it: BatchNorm then sees in training what it will see in testing.
-        x, y = self.round.augmented(rows if inside is None else torch.cat([rows, self.round.memory_rows[inside]]))
+        x, y = self.round.augmented(torch.cat([rows, self.round.memory_rows[inside]]))
         z = self.round.logits(x)
         loss = cross_entropy(z[:n], y[:n])
-        if inside is not None:
+        if len(inside):
             error = logit_error(z[n:], self.stored[inside.to(z.device)])
             loss = loss + training.alpha * error + training.beta * cross_entropy(z[n:], y[n:])
         return self.round.step(loss)

@@ -80,11 +80,11 @@ class ICaRL(Learner):
         self.replay = cycle(torch.arange(len(self.round.memory)), self.round.training.batch, draws, full=False)
 
     def observe(self, rows: Tensor) -> Tensor:
-        n, inside = len(rows), next(self.replay, None)
-        x, y = self.round.augmented(rows if inside is None else torch.cat([rows, self.round.memory_rows[inside]]))
+        n, inside = len(rows), next(self.replay, rows[:0])
+        x, y = self.round.augmented(torch.cat([rows, self.round.memory_rows[inside]]))
         z = self.round.logits(x)
         loss = _entropy(z[:, self.mine], (y[:, None] == self.mine).to(z.dtype))
-        if inside is not None and len(self.earlier):
+        if len(inside) and len(self.earlier):
             stored = stored_logits(self.round.memory, inside.numpy()).to(z.device)[:, self.earlier]
             loss = loss + _entropy(z[n:, self.earlier], stored.sigmoid())
         return self.round.step(loss)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -15,6 +18,8 @@ from accuacl.experiments.learners.round import Round, cycle, draw
 from accuacl.experiments.memory import Memory, append_scored, class_balanced, replace_scored
 from accuacl.experiments.models import Classifier
 from accuacl.torch import evaluating
+
+Floats: TypeAlias = NDArray[np.float64]
 
 
 class GSS(Learner):
@@ -54,21 +59,13 @@ class GSS(Learner):
         if not len(rows):
             return
         training, model = self.round.training, self.round.model
-        ids, labels = self.round.ids_and_labels(rows)
         x, y = self.round.plain(rows)
-        batch = min(training.batch, len(self.buffer))
-        others = subset_directions(self.round, self.buffer, batch, self.subsets)
-        if len(self.buffer) < training.capacity:
-            scores = similarities(model, x, y, others)
-            self.buffer = append_scored(self.buffer, ids, labels, scores, training.capacity)
-        elif similarity(model, x, y, others) < 0:
-            assert self.buffer.scores is not None
-            scores, weights = similarities(model, x, y, others), scaled(self.buffer.scores)
-            seed = derive(*self.round.seed, self.epoch, self.steps, "memory")
-            self.buffer = replace_scored(self.buffer, ids, labels, scores, weights, seed)
+        others = subset_directions(self.round, self.buffer, min(training.batch, len(self.buffer)), self.subsets)
+        if len(self.buffer) < training.capacity or similarity(model, x, y, others) < 0:
+            enter(self, rows, similarities(model, x, y, others), scaled)
 
 
-def scaled(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def scaled(scores: Floats) -> Floats:
     """Scores between 0 for the smallest and 1 for the largest; all 1 if they are the same.
 
     >>> scaled(np.array([-0.5, 0.0, 0.5]))
@@ -103,17 +100,24 @@ class OriginalGSS(Learner):
         """Let the memory choose among the examples at `rows`, none of which is in it."""
         if not len(rows):
             return
-        capacity = self.round.training.capacity
-        ids, labels = self.round.ids_and_labels(rows)
         others = subset_directions(self.round, self.buffer, 1, self.subsets)
         scores = similarities(self.round.model, *self.round.plain(rows), others)
-        if len(self.buffer) < capacity:
-            self.buffer = append_scored(self.buffer, ids, labels, scores, capacity)
-        else:
-            assert self.buffer.scores is not None
-            apart, weights = scores < 0, self.buffer.scores + 1
-            seed = derive(*self.round.seed, self.epoch, self.steps, "memory")
-            self.buffer = replace_scored(self.buffer, ids[apart], labels[apart], scores[apart], weights, seed)
+        if len(self.buffer) >= self.round.training.capacity:
+            apart = scores < 0
+            rows, scores = rows[torch.from_numpy(apart)], scores[apart]
+        enter(self, rows, scores, lambda inside: inside + 1)
+
+
+def enter(learner: GSS | OriginalGSS, rows: Tensor, scores: Floats, weigh: Callable[[Floats], Floats]) -> None:
+    """Add examples to the memory; if it is full, in slots drawn by weights, which are made of the scores inside."""
+    ids, labels = learner.round.ids_and_labels(rows)
+    buffer, capacity = learner.buffer, learner.round.training.capacity
+    if len(buffer) < capacity:
+        learner.buffer = append_scored(buffer, ids, labels, scores, capacity)
+    else:
+        assert buffer.scores is not None
+        seed = derive(*learner.round.seed, learner.epoch, learner.steps, "memory")
+        learner.buffer = replace_scored(buffer, ids, labels, scores, weigh(buffer.scores), seed)
 
 
 SUBSETS = 5  # of the memory, with whose gradients an example's is compared
@@ -143,7 +147,7 @@ def similarity(model: Classifier, x: Tensor, y: Tensor, others: Tensor) -> float
     return float((others @ direction(model, x, y)).max().clamp(-1, 1))
 
 
-def similarities(model: Classifier, x: Tensor, y: Tensor, others: Tensor) -> NDArray[np.float64]:
+def similarities(model: Classifier, x: Tensor, y: Tensor, others: Tensor) -> Floats:
     """For each example, the largest cosine between its gradient and the directions; FIRST_SCORE if there are none.
 
     One backward pass each: on a CPU faster than vmap (59 against 90 ms for 32 images on conv4), and any module can.
