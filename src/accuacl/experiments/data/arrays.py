@@ -132,8 +132,7 @@ def read(name: str, path: Path, fields: Fields) -> Dataset:
         )
     else:
         classes = tuple(str(c) for c in range(max(0, last) + 1))
-    check_labels(train.labels, len(classes), f"{path}, train")
-    check_labels(test.labels, len(classes), f"{path}, test")
+    check_labels(train.labels, test.labels, len(classes), path)
     return Dataset(name, train, test, classes)
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 
 COLUMNS = ("task", "domain")  # columns that name an example's task and domain
+TESTS = ("test", "val", "valid", "validation")  # what a test split may be called
 Pixels: TypeAlias = NDArray[np.uint8]
 # What to call an image in an error, and how to get it: encoded, or already as pixels.
 RawImage: TypeAlias = tuple[str, Callable[[], bytes | Pixels]]
@@ -139,15 +140,16 @@ class Source:
     reading: str = ""  # how the files are read: the cache is made again when this changes
 
 
-def check_labels(labels: NDArray[np.int64], classes: int, where: str) -> None:
-    """Every label must be one of the classes."""
-    wrong = (labels < 0) | (labels >= classes)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InputError(
-            f"{where}: row {row} has the unknown class {labels[row]}; the classes are 0 to {classes - 1}, "
-            "so fix the label or leave the row out."
-        )
+def check_labels(train: NDArray[np.int64], test: NDArray[np.int64], classes: int, place: object) -> None:
+    """Every label of both splits must be one of the classes."""
+    for split, labels in (("train", train), ("test", test)):
+        wrong = (labels < 0) | (labels >= classes)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InputError(
+                f"{place}, {split}: row {row} has the unknown class {labels[row]}; the classes are 0 to {classes - 1}, "
+                "so fix the label or leave the row out."
+            )
 
 
 def fingerprint(files: Iterable[str], reading: str = "") -> str:

@@ -13,11 +13,10 @@ import numpy as np
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
-from accuacl.experiments.data.dataset import RawDataset, RawSplit, Source
+from accuacl.experiments.data.dataset import TESTS, RawDataset, RawSplit, Source
 from accuacl.experiments.data.splits import HELD_OUT, in_two
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
-TESTS = ("test", "val", "valid", "validation")
 TINY = "tiny-imagenet-200"
 ANNOTATIONS = "val/val_annotations.txt"
 READING = "classes in order of wnid"

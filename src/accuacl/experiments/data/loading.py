@@ -282,8 +282,7 @@ def _open(name: str, source: Source) -> RawDataset:
             f"{source.path} has {len(classes)} classes and {name} has {PUBLISHED[name].classes}; "
             f"put {PUBLISHED[name].files} there instead, or give the folder itself as the name of the data set."
         )
-    check_labels(raw.train.labels, len(classes), f"{source.path}, train")
-    check_labels(raw.test.labels, len(classes), f"{source.path}, test")
+    check_labels(raw.train.labels, raw.test.labels, len(classes), source.path)
     return replace(raw, classes=classes)
 
 

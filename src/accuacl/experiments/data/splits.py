@@ -20,7 +20,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reading
 from accuacl.base.randomness import derive, hash_ids
 from accuacl.experiments.data.arrival import ordinals
-from accuacl.experiments.data.dataset import RawSplit, Split
+from accuacl.experiments.data.dataset import TESTS, RawSplit, Split
 from accuacl.experiments.data.table_files import SUFFIXES, column_names, table_suffix
 
 SAVED = "state.json"  # what Hugging Face `datasets` writes beside the Arrow files of a split
@@ -57,12 +57,11 @@ def find_tables(path: Path, suffixes: Sequence[str] = SUFFIXES) -> SplitFiles | 
     for folder in (path, path / "data"):
         for suffix in suffixes:
             if train := _shards(folder, "train", suffix):
-                test = _shards(folder, "test", suffix) or _shards(folder, "val(id|idation)?", suffix)
-                return SplitFiles(folder, train, test)
+                tests = (_shards(folder, name, suffix) for name in TESTS)
+                return SplitFiles(folder, train, next(filter(None, tests), ()))
         if (folder / "train" / SAVED).is_file():
-            places = (folder / name for name in ("test", "validation", "valid", "val"))
-            test = next((_saved_files(place) for place in places if (place / SAVED).is_file()), ())
-            return SplitFiles(folder, _saved_files(folder / "train"), test)
+            tests = (_saved_files(folder / name) for name in TESTS if (folder / name / SAVED).is_file())
+            return SplitFiles(folder, _saved_files(folder / "train"), next(tests, ()))
     return None
 
 

@@ -24,6 +24,7 @@ from accuacl.base.errors import InputError, listed
 from accuacl.base.files import reason
 from accuacl.experiments.data.dataset import (
     COLUMNS,
+    TESTS,
     ColumnNames,
     Dataset,
     RawDataset,
@@ -48,7 +49,6 @@ LABELS = ("label", "labels", "class", "target", "y", "fine_label")
 IMAGES = ("image", "img", "file_name", "filename", "file", "path")
 LISTS = ("embedding", "embeddings", "features", "vector")
 TEXTS = ("text", "sentence", "content")
-TRAINS, TESTS = ("train", "training"), ("test", "val", "valid", "validation")
 ROWS = 1024  # encoded images that are read at a time
 USUAL = ColumnNames()
 
@@ -78,8 +78,7 @@ def read_vectors(name: str, files: SplitFiles, named: ColumnNames) -> Dataset:
             f"{files.place}: training vectors have {widths[0]} entries and test vectors {widths[1]}; make them alike."
         )
     train, test = in_two(splits, parts[0].tests)
-    check_labels(train.labels, len(classes), f"{files.place}, train")
-    check_labels(test.labels, len(classes), f"{files.place}, test")
+    check_labels(train.labels, test.labels, len(classes), files.place)
     return Dataset(name, train, test, classes, tuple(columns or ()))
 
 
@@ -304,7 +303,7 @@ def _tests(table: DataTable) -> NDArray[np.bool_] | None:
         return None
     tests = []
     for row, value in enumerate(table.values("split")):
-        if str(value).lower() not in (*TRAINS, *TESTS):
+        if str(value).lower() not in ("train", "training", *TESTS):
             raise InputError(f"{table.where(row)} has the split {value!r}; give train or test.")
         tests.append(str(value).lower() in TESTS)
     if all(tests) or not any(tests):

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from accuacl.base.randomness import derive
 from accuacl.experiments.learners.loop import Learner
-from accuacl.experiments.learners.round import Round, cycle
+from accuacl.experiments.learners.round import Round
 from accuacl.experiments.memory import Memory, class_balanced, reservoir
 
 
@@ -26,8 +26,7 @@ class DERpp(Learner):
         self.stored = stored_logits(self.buffer, np.arange(len(self.buffer))).to(round.training.device)
 
     def start_epoch(self, epoch: int) -> None:
-        draws = self.round.drawn(epoch, "replay")
-        self.replay = cycle(torch.arange(len(self.buffer)), self.round.training.batch, draws, full=True)
+        self.replay = self.round.replay(torch.arange(len(self.buffer)), epoch, full=True)
 
     def observe(self, rows: Tensor) -> Tensor:
         training, n, inside = self.round.training, len(rows), next(self.replay, rows[:0])

@@ -16,7 +16,7 @@ from accuacl.base.progress import OnProgress
 from accuacl.base.randomness import derive
 from accuacl.experiments.learners.derpp import stored_logits
 from accuacl.experiments.learners.loop import Learner
-from accuacl.experiments.learners.round import Round, cycle
+from accuacl.experiments.learners.round import Round
 from accuacl.experiments.memory import POLICIES, Memory
 
 TEMPERATURE = 2.0
@@ -76,8 +76,7 @@ class ICaRL(Learner):
         self.earlier = round.seen[~torch.isin(round.seen, self.mine)]
 
     def start_epoch(self, epoch: int) -> None:
-        draws = self.round.drawn(epoch, "replay")
-        self.replay = cycle(torch.arange(len(self.round.memory)), self.round.training.batch, draws, full=False)
+        self.replay = self.round.replay(torch.arange(len(self.round.memory)), epoch)
 
     def observe(self, rows: Tensor) -> Tensor:
         n, inside = len(rows), next(self.replay, rows[:0])

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from accuacl.base.randomness import derive
 from accuacl.experiments.learners.loop import Learner
-from accuacl.experiments.learners.round import cycle, evenly, once
+from accuacl.experiments.learners.round import evenly, once
 from accuacl.experiments.memory import Memory, reservoir
 
 
@@ -21,9 +21,11 @@ class ER(Learner):
     """
 
     def start_epoch(self, epoch: int) -> None:
-        draws = self.round.drawn(epoch, "replay")
-        past, batch = self.round.memory_rows, self.round.training.batch
-        self.replay = cycle(past, batch, draws, full=False) if self.round.training.cycled else once(past, batch, draws)
+        past, training = self.round.memory_rows, self.round.training
+        if training.cycled:
+            self.replay = self.round.replay(past, epoch)
+        else:
+            self.replay = once(past, training.batch, self.round.drawn(epoch, "replay"))
 
     def observe(self, rows: Tensor) -> Tensor:
         return self.round.learn(torch.cat([rows, next(self.replay, rows[:0])]))

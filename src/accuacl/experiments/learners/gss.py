@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy, normalize
 from accuacl.base.randomness import derive, torch_generator
 from accuacl.experiments.learners.loop import Learner
 from accuacl.experiments.learners.registry import PAPER
-from accuacl.experiments.learners.round import Round, cycle, draw
+from accuacl.experiments.learners.round import Round, draw
 from accuacl.experiments.memory import Memory, append_scored, class_balanced, replace_scored
 from accuacl.experiments.models import Classifier
 from accuacl.torch import evaluating
@@ -36,11 +36,10 @@ class GSS(Learner):
         self.scores_examples = round.training.policy == PAPER and round.training.capacity > 0
 
     def start_epoch(self, epoch: int) -> None:
-        seed, training = self.round.seed, self.round.training
-        draws = self.round.drawn(epoch, "replay")
-        self.replay = cycle(self.round.memory_rows, training.batch, draws, full=False)
-        self.subsets = torch_generator(*seed, epoch, "subsets")
-        self.scoring = self.scores_examples and self.round.last_round and epoch == training.epochs - 1
+        self.replay = self.round.replay(self.round.memory_rows, epoch)
+        self.subsets = torch_generator(*self.round.seed, epoch, "subsets")
+        last = self.round.last_round and epoch == self.round.training.epochs - 1
+        self.scoring = self.scores_examples and last
         self.epoch, self.steps = epoch, 0
 
     def observe(self, rows: Tensor) -> Tensor:

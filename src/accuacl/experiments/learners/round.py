@@ -213,6 +213,10 @@ class Round:
         """The generator of an epoch for a purpose; where epochs are repeated, that of the first."""
         return torch_generator(*self.seed, 0 if self.training.repeated else epoch, purpose)
 
+    def replay(self, rows: Tensor, epoch: int, full: bool = False) -> Iterator[Tensor]:
+        """Batches of the rows to replay in an epoch, without end, as `cycle` makes them."""
+        return cycle(rows, self.training.batch, self.drawn(epoch, "replay"), full)
+
     def logits(self, x: Tensor) -> Tensor:
         """The model's logits in training. One example has no variance: BatchNorm then uses its running one."""
         if len(x) > 1:
