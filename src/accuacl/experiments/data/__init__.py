@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from accuacl.experiments.data.folders import IMAGE_SUFFIXES as IMAGE_SUFFIXES
     from accuacl.experiments.data.loading import *
     from accuacl.experiments.data.streams import *
+    from accuacl.experiments.data.table_data import *
     from accuacl.experiments.data.table_files import *
-    from accuacl.experiments.data.tables import *
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
@@ -35,6 +35,6 @@ __getattr__, __dir__ = lazy_attributes(
     folders="IMAGE_SUFFIXES",
     loading="PUBLISHED cache_home caches found holds_columns holds_tasks holds_vectors is_task load own_data",
     streams="ARRIVALS OWN_STREAMS Stream StreamOptions Task make_stream register",
+    table_data="IMAGES LABELS LISTS list_column vectors_of",
     table_files="DataTable check_column read_columnar read_table table_suffix",
-    tables="IMAGES LABELS LISTS list_column vectors_of",
 )

@@ -1,7 +1,7 @@
 """Load a data set by its name or path: the published ones, and the user's own in any layout that can be read.
 
 `load` finds the layout and reads vectors at once; images are decoded once into a cache and memory-mapped from there.
-The modules cifar, folders, arrays and tables know one kind of layout each.
+The modules cifar, folders, arrays and table_data know one kind of layout each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError, near
 from accuacl.base.progress import OnProgress, check_progress
 from accuacl.base.randomness import rank
-from accuacl.experiments.data import arrays, cifar, folders, tables
+from accuacl.experiments.data import arrays, cifar, folders, table_data
 from accuacl.experiments.data.cache import DecodeOptions, build_cache, read_cache
 from accuacl.experiments.data.dataset import (
     ColumnNames,
@@ -78,7 +78,7 @@ def load(
 
     name: digits (always there), cifar10, cifar100, tiny-imagenet; or a file or folder, here or in data_dir: images
     (train/<class>/*, test/<class>/*), NumPy arrays (see `arrays`), tables (CSV, TSV, JSON, JSON lines,
-    Parquet, Arrow; see `tables`); or a folder with such a file or folder for each task: task-1, task-2, ...
+    Parquet, Arrow; see `table_data`); or a folder with such a file or folder for each task: task-1, task-2, ...
     Without a test split, a fifth of each class is held out, with a warning.
     data_dir: where published data sets lie, each in a folder of its name or not; default: $ACCUACL_DATA.
     cache_dir: where decoded images are kept for the next start; default: $ACCUACL_CACHE or ~/.cache/accuacl.
@@ -153,13 +153,13 @@ def own_data(name: str, data_dir: Path | None = None, what: str = "data set", kn
 def holds_vectors(path: Path) -> bool:
     """Whether the user's own data are vectors and not images; only a header is read."""
     fields, files = _arrays_or_tables(path)
-    return arrays.are_vectors(fields) if fields else files is not None and not tables.image_column(files)
+    return arrays.are_vectors(fields) if fields else files is not None and not table_data.image_column(files)
 
 
 def holds_columns(path: Path) -> bool:
     """Whether the user's own vectors are columns of a table, and not embeddings; only a header is read."""
     _, files = _arrays_or_tables(path)
-    return files is not None and not set(tables.LISTS) & set(files.columns)
+    return files is not None and not set(table_data.LISTS) & set(files.columns)
 
 
 def holds_tasks(path: Path) -> bool:
@@ -211,7 +211,7 @@ def _find_published(name: str, data_dir: Path | None = None) -> Source:
         if files := find_tables(folder, (".parquet",)):
             if not files.test:
                 raise InputError(f"{files.place} has train-*.parquet but no test-* or valid-*.parquet; add them.")
-            return tables.find_images(files)
+            return table_data.find_images(files)
     raise InputError(
         f"{name} is not in {data_dir / name} nor in {data_dir}; put {known.files} there, "
         f"as published on {known.published}, or name another folder {NAME_IT}."
@@ -237,10 +237,10 @@ def _load_own(name: str, path: Path, cache_dir: Path | None, options: DecodeOpti
         raise InputError(f"{path} is not a table, so it has no column {column!r}; leave out {option}.")
     if fields:
         data, held_out = arrays.read(name, path, fields), arrays.held_out(fields)
-    elif files and not tables.image_column(files):
-        data, held_out = tables.read_vectors(name, files, named), files.held_out
+    elif files and not table_data.image_column(files):
+        data, held_out = table_data.read_vectors(name, files, named), files.held_out
     else:
-        source = tables.find_images(files, named) if files else folders.find_tiny(path) or folders.find(path)
+        source = table_data.find_images(files, named) if files else folders.find_tiny(path) or folders.find(path)
         if source is None:
             raise InputError(
                 f"{path} holds no data set; put train/<class>/ and test/<class>/ with images there, {PARQUET}, "
