@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-import accuacl.experiments.learners.er
+import accuacl.experiments.learners.round
 from accuacl.experiments.learners import Round, TaskData, Training, Transform, start
 from accuacl.experiments.learners.loop import learning_rate
 from accuacl.experiments.memory import Memory
@@ -68,7 +68,7 @@ def measured(options: argparse.Namespace) -> tuple[dict[str, list[float]], Batch
     ids = np.arange(len(images))
     task = TaskData(ids[: options.labels], labels[: options.labels], images[: options.labels])
     memory = Memory(ids[options.labels :], labels[options.labels :])
-    sizes = {"capacity": options.memory, "classes": 10, "cycled": options.cycled}
+    sizes = {"capacity": options.memory, "cycled": options.cycled}
     training = Training(options.epochs, options.batch, 0.03, 0.8, 1e-4, **sizes)
     transform = Transform((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762), crop=4, flip=True)
     untrained = build(options.net, 10, seed=0, input_shape=(3, 32, 32))
@@ -122,9 +122,9 @@ def recorded(er: Callable[[Classifier], None], model: Classifier, training: Trai
         return cross_entropy(z, y)
 
     hook = model.register_forward_pre_hook(lambda _, given: xs.append(given[0]))
-    accuacl.experiments.learners.er.cross_entropy = catch
+    accuacl.experiments.learners.round.cross_entropy = catch
     er(model)
-    accuacl.experiments.learners.er.cross_entropy = cross_entropy
+    accuacl.experiments.learners.round.cross_entropy = cross_entropy
     hook.remove()
     size = len(xs) // training.epochs
     pairs = list(zip(xs, ys, strict=True))

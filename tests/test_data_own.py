@@ -120,7 +120,7 @@ def test_classes_whose_names_are_not_utf8(folder):
 
 def test_wrong_image_folders(folder):
     save(folder / "val" / "zebra" / "0.png", Image.new("RGB", (12, 8)))
-    with pytest.raises(InputError, match=r"val/zebra/0\.png is of an unknown class; the classes are the folders in"):
+    with pytest.raises(InputError, match=r"zebra/0\.png is of the unknown class zebra; the classes are the folders in"):
         load(str(folder))
     shutil.rmtree(folder / "val")
     (folder / "test").mkdir()

@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from accuacl.base.errors import InputError
 from accuacl.base.randomness import torch_generator
 from accuacl.experiments import checkpoints, learners, make, read_steps, run
 from accuacl.experiments.data import load
@@ -102,11 +101,6 @@ def test_without_wrong_answers_it_is_a_random_memory():
     x = np.eye(2)[truth]
     kept = agreement(Memory.empty(), np.arange(60), truth, x, 10, seed=4, predicted=truth)
     np.testing.assert_array_equal(kept.ids, class_balanced(Memory.empty(), np.arange(60), truth, 10, seed=4).ids)
-
-
-def test_features_must_fit():
-    with pytest.raises(InputError, match="3 rows of features came with 0 examples in the memory and 2 offered"):
-        agreement(Memory.empty(), np.arange(2), np.zeros(2, int), np.zeros((3, 1)), 2, 0, predicted=np.zeros(3, int))
 
 
 @pytest.mark.parametrize("learner", [name for name in learners.NAMES if learners.REGISTRY[name].policy])

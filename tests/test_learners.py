@@ -48,8 +48,7 @@ def net(name="conv3", classes=6):
 
 def training(**more):
     return Training(
-        **{"epochs": 2, "batch": 8, "lr": 0.05, "momentum": 0.8, "weight_decay": 1e-4, "capacity": 12, "classes": 6}
-        | more
+        **{"epochs": 2, "batch": 8, "lr": 0.05, "momentum": 0.8, "weight_decay": 1e-4, "capacity": 12} | more
     )
 
 
@@ -113,8 +112,7 @@ def test_the_memory_is_full_of_labelled_examples_each_once(name, variant):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_memory_policy_decides_what_is_kept(name, variant, policy):
     if variant not in REGISTRY[name].policy:
-        keeps = "icarl keeps what herding chooses and cannot follow another memory policy"
-        with pytest.raises(InputError, match=keeps if name == "icarl" else f"cannot follow the memory policy {policy}"):
+        with pytest.raises(InputError, match=f"cannot follow the memory policy {policy}"):
             run(name, variant, policy=policy)
         return
     model, memories = run(name, variant, policy=policy)
@@ -166,17 +164,11 @@ ONE = np.arange(3)
     [
         ({"name": "ewc"}, "there is no learner 'ewc'; the learners are er, gss,"),
         ({"variant": "mine"}, "there is no variant 'mine' of er; its variants are paper, original"),
-        ({"task": TaskData(ONE, ONE[:2], IMAGES[:3])}, "3 ids, 2 labels and 3 inputs"),
-        ({"task": TaskData(ONE[:0], ONE[:0], IMAGES[:0])}, "no labelled example"),
-        ({"task": TaskData(ONE, ONE + 4, IMAGES[:3])}, "labels run from 4 to 6, the head has 6 classes"),
         ({"task": TaskData(ONE, ONE, IMAGES[:3].float())}, "give images as uint8"),
-        ({"training": training(classes=7)}, "the head has 6 classes, the settings 7; grow the model first"),
-        ({"memory": Memory(ONE, ONE), "fetch": lambda ids: IMAGES[:2]}, "fetch must give 3 of the same kind"),
         (
             {"training": training(lr=1e30)},
             r"diverged: the loss is .* after epoch \d with --lr 1e\+30; give a",
         ),
-        ({"transform": Transform((0.5, 0.5), (1.0,))}, "mean has 2 values and an input 3"),
     ],
 )
 def test_wrong_input_is_named_in_one_sentence(given, says):
@@ -185,14 +177,6 @@ def test_wrong_input_is_named_in_one_sentence(given, says):
     with pytest.raises(InputError, match=says) as raised:
         learn(**plain | more | given)
     assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"epochs": 0}, {"batch": 0}, {"capacity": -1}, {"lr": float("nan")}, {"momentum": -1}, {"alpha": -1}]
-)
-def test_wrong_settings_are_named(wrong):
-    with pytest.raises(InputError, match=f"{next(iter(wrong))} is .*; give"):
-        training(**wrong)
 
 
 @pytest.mark.parametrize("repeated", [False, True])

@@ -18,7 +18,7 @@ def average_accuracy(name, variant, capacity, seed=0):
     x = torch.from_numpy((pixels / 16).astype(np.float32))
     test = np.arange(len(labels)) % 3 == 0
     model, memory = build("mlp", 10, seed=seed, input_shape=(64,)), Memory.empty()
-    training = Training(5, 16, 0.05, 0.8, 1e-4, capacity=capacity, classes=10)
+    training = Training(5, 16, 0.05, 0.8, 1e-4, capacity=capacity)
     for t in range(5):
         ids = np.flatnonzero(~test & (labels // 2 == t))
         task = TaskData(ids, labels[ids], x[ids])

@@ -35,7 +35,7 @@ def learner(name, memory=10, new=14, variant="paper", seen=(), before=None, labe
     past = np.arange(memory)
     kept = Memory(past, labels[past], scores=np.zeros(memory), logits=STORED[:memory])
     model = build("linear", 6, seed=0, input_shape=(3,))
-    given = training(**{"capacity": 10, "classes": 6} | more)
+    given = training(**{"capacity": 10} | more)
     task = TaskData(ids, labels[ids], fetch(ids))
     common = {"seed": SEED, "last_round": True, "seen": np.array(seen, int), "seen_before": before}
     made = start(name, Round(model, task, kept, fetch, given, Transform(), **common), variant)
@@ -168,7 +168,7 @@ def test_er_replays_beside_the_first_batches_only(labels, memory, batch, replayi
     model.register_forward_pre_hook(lambda _, given: sizes.append(len(given[0])))
     ids = np.arange(labels + memory)
     kept = Memory(ids[labels:], y[labels:])
-    given = training(epochs=2, batch=batch, capacity=memory, classes=2)
+    given = training(epochs=2, batch=batch, capacity=memory)
     task = TaskData(ids[:labels], y[:labels], x[:labels])
     seen = np.array([0])
     common = {"seed": (0,), "last_round": True, "seen": seen}
@@ -301,7 +301,7 @@ def test_erace_takes_the_labels_in_before_training_and_replays_in_the_first_task
 
 def test_a_whole_epoch_of_naive_training_by_hand():
     """SGD with momentum and decay, cosine per epoch, `er` without memory."""
-    made = training(epochs=3, capacity=0, classes=6)
+    made = training(epochs=3, capacity=0)
     model = build("linear", 6, seed=0, input_shape=(3,))
     w = np.hstack([model.head.weight.detach().numpy(), model.head.bias.detach().numpy()[:, None]]).astype(float)
     ids, velocity, losses, told = np.arange(13), 0.0, [], []
@@ -338,7 +338,7 @@ def test_derpp_stores_logits_in_eval_mode_of_plain_images_after_the_task():
     ids = np.arange(100, 130)
 
     def learn(ids, memory):
-        given = training(capacity=9, classes=3)
+        given = training(capacity=9)
         task = TaskData(ids, labels[ids - 100], images[ids - 100])
         common = {"seed": (0,), "last_round": True, "seen": np.arange(3)}
         round = Round(model, task, memory, lambda i: images[i - 100], given, transform, **common)

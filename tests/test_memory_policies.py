@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accuacl.base.errors import InputError
 from accuacl.experiments.memory import Memory, class_balanced
 from accuacl.experiments.memory.policies import (
     coverage,
@@ -150,9 +149,3 @@ def test_logits_stay_with_their_examples_and_ids_are_kept_once(keep):
     twice = keep(kept, IDS, LABELS, np.concatenate([x[kept.ids - 100], x]), 20, 0, logits)
     np.testing.assert_array_equal(twice.ids, kept.ids)
     np.testing.assert_array_equal(twice.logits, kept.logits)
-
-
-@pytest.mark.parametrize("keep", ORDERED.values(), ids=ORDERED)
-def test_features_are_asked_for_all(keep):
-    with pytest.raises(InputError, match="59 rows of features came with 0 examples in the memory and 60 offered"):
-        keep(Memory.empty(), IDS, LABELS, np.zeros((59, 2)), 5, 0)

@@ -234,13 +234,6 @@ def test_frozen_backbone():
         (lambda: build("conv4", 2, seed=0, input_shape=(64,)), "the data are vectors of 64 numbers; use --model mlp"),
         (lambda: build("conv4", 2, seed=0, input_shape=(64, 64)), "give an image's"),
         (lambda: build("conv4", 2, seed=0, input_shape=(1, 8, 8)), "images of at least 16 pixels"),
-        (lambda: build("mlp", 0, seed=0, input_shape=(3,)), "give at least 1"),
-        (lambda: build("mlp", 2, seed=-1, input_shape=(3,)), "seed is -1"),
-        (lambda: build("mlp", 2, seed=0, input_shape=(3,), width=0), "width is 0"),
-        (lambda: predict(made("mlp"), given("mlp"), Transform(), []), "no class has been seen"),
-        (lambda: predict(made("mlp"), given("mlp"), Transform(), [4]), "seen has class 4; the head has 4"),
-        (lambda: predict(made("mlp"), given("mlp"), Transform(), [2, -1]), "seen has class -1; give classes from 0 on"),
-        (lambda: predict(made("mlp"), given("mlp"), Transform(), [1], batch=0), "batch is 0"),
     ],
 )
 def test_wrong_input_is_named_in_one_sentence(call, says):

@@ -10,7 +10,7 @@ from torch import nn
 
 from accuacl.base.errors import InputError
 from accuacl.experiments import make, run
-from accuacl.experiments.data import class_incremental, load
+from accuacl.experiments.data import benchmark_tasks, load, make_stream
 from accuacl.experiments.embed import ReadOptions, open_for_run
 from accuacl.experiments.networks import FrozenNetwork, seen, seen_through
 from accuacl.experiments.report.documents import command
@@ -128,7 +128,8 @@ def test_a_head_learns_on_what_the_network_gives(photos, tmp_path, learner):
 
 
 def test_rows_are_the_embeddings_scaled_by_the_first_task(photos):
-    stream = class_incremental(load(str(photos)), tasks=2)
+    dataset = load(str(photos))
+    stream = make_stream(dataset, benchmark_tasks("photos", len(dataset.classes), len(dataset.classes) // 2))
     found = seen_through(stream).dataset
     raw = np.stack([seen.decode(image, seen.SIDE) for image in stream.dataset.train.inputs]) / 255
     expected = np.concatenate([raw[:, :, :64].mean(axis=(1, 2)), raw[:, :, 64:].mean(axis=(1, 2))], axis=1)
@@ -140,7 +141,7 @@ def test_rows_are_the_embeddings_scaled_by_the_first_task(photos):
 
 def test_vectors_are_refused():
     with pytest.raises(InputError, match="digits has vectors; give --model linear"):
-        seen_through(class_incremental(load("digits"), tasks=5))
+        seen_through(make_stream(load("digits"), benchmark_tasks("split-digits", 10)))
 
 
 @pytest.mark.parametrize("first", ["uniform", "coverage"])

@@ -344,6 +344,17 @@ def test_the_column_of_tasks_in_parquet_with_images(tmp_path):
         load(str(tmp_path), task_column="moth", cache_dir=tmp_path / "cache")
 
 
+def test_classes_in_words_and_a_column_of_splits_in_parquet_with_images(tmp_path):
+    images = [encoded(np.full((4, 4, 3), i, np.uint8)) for i in range(6)]
+    columns = {"image": images, "label": ["b", "a"] * 3, "split": ["train"] * 4 + ["test"] * 2}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    data = load(str(tmp_path / "a.parquet"), cache_dir=tmp_path / "cache")
+    assert data.classes == ("a", "b")
+    assert data.train.inputs[:, 0, 0, 0].tolist() == [0, 1, 2, 3]
+    assert data.test.inputs[:, 0, 0, 0].tolist() == [4, 5]
+    assert data.test.labels.tolist() == [1, 0]
+
+
 def test_a_column_of_tasks_that_says_nothing_is_refused(tmp_path):
     place = str(months(tmp_path))
     with pytest.raises(InputError, match=r"no column 'mont'; did you mean month\?"):

@@ -41,13 +41,12 @@ class Learning:
         cls,
         config: Config,
         folder: Path,
-        classes: int,
         device: str,
         transform: learners.Transform,
         fetch: Callable[[Ids], torch.Tensor],
     ) -> Learning:
-        """As the settings say. folder: of the files; classes: as many as the head has."""
-        return cls(config, folder, training_of(config, classes, device), transform, fetch)
+        """As the settings say. folder: of the files."""
+        return cls(config, folder, training_of(config, device), transform, fetch)
 
     def train(
         self, state: LoopState, model: Classifier, memory: Memory, on_epoch: OnProgress, pools: Sequence[Ids] = ()

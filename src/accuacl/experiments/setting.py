@@ -139,13 +139,12 @@ def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:
     return learners.Transform(mean, std, crop, flip=True)
 
 
-def training_of(config: Config, classes: int, device: str) -> learners.Training:
-    """How to train a head with this many classes: the settings of the same names, and those that follow from others."""
+def training_of(config: Config, device: str) -> learners.Training:
+    """How to train: the settings of the same names, and those that follow from others."""
     names = {each.name for each in fields(learners.Training)} & set(type(config).model_fields) - {"device"}
     return learners.Training(
         **{name: getattr(config, name) for name in names},
         capacity=config.memory,
-        classes=classes,
         device=device,
         cycled=config.replay == "cycled",
         balanced=config.sampling == "balanced",

@@ -65,7 +65,7 @@ class ExperimentSteps:
         def fetch(ids: Ids) -> torch.Tensor:  # not a method: a cycle would keep the data open until it is collected
             return torch.from_numpy(np.array(inputs[ids]))
 
-        self.learning = Learning.of(config, folder, len(self.stream.order), self.device, self.transform, fetch)
+        self.learning = Learning.of(config, folder, self.device, self.transform, fetch)
         self._model(None)  # a network that does not fit the data is refused before anything is done
         self.loading = time.perf_counter() - started
 

@@ -51,7 +51,7 @@ class Taught:
             TaskData(ids, LABELS[ids], inputs[ids]),
             memory,
             lambda past: inputs[past],
-            Training(**{**given, "classes": model.head.out_features, **changes}),
+            Training(**(given | changes)),
             Transform() if inputs is VECTORS else Transform((0.5,), (0.25,), crop=1, flip=True),
             seed=(*SEED, t),
             last_round=True,

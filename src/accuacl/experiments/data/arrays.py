@@ -11,11 +11,9 @@ are read by their published names.
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +23,21 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.base.files import BROKEN_ARRAYS, reason
 from accuacl.experiments.data.dataset import COLUMNS, Dataset, Split, check_labels
-from accuacl.experiments.data.splits import split_rows
+from accuacl.experiments.data.splits import in_two
 
-SPELLINGS = {
-    f"{split}_{kind}": (f"{split}_{kind}", f"{letter}_{split}", f"{split}_{letter}")
+Fields = dict[str, tuple[Path, str | None]]  # of each array: its file, and in an .npz its key
+# What arrays may be called, and what they are called here. Of two spellings of one field the last is taken.
+SPLITS = {
+    spelling: f"{split}_{kind}"
     for split in ("train", "test")
-    for kind, letter in (("inputs", "x"), ("labels", "y"))
+    for kind, short in (("inputs", "x"), ("labels", "y"), *zip(COLUMNS, COLUMNS, strict=True))
+    for spelling in (f"{split}_{kind}", f"{short}_{split}", f"{split}_{short}")
 }
-WHOLE = {"train_inputs": ("inputs", "x", "embeddings", "features"), "train_labels": ("labels", "y")}
-MORE = {f"{split}_{c}": (f"{split}_{c}", f"{c}_{split}") for split in ("train", "test") for c in COLUMNS}
-WHOLE_MORE = {f"train_{column}": (column,) for column in COLUMNS}
+WHOLE = (
+    dict.fromkeys(("inputs", "x", "embeddings", "features"), "train_inputs")
+    | dict.fromkeys(("labels", "y"), "train_labels")
+    | {column: f"train_{column}" for column in COLUMNS}
+)
 # The files of MNIST, with a hyphen or a dot before idx, compressed or not.
 IDX = {
     f"{split}_{kind}": f"{prefix}-{what}[-.]idx{dimensions}-ubyte"
@@ -42,45 +45,53 @@ IDX = {
     for kind, what, dimensions in (("inputs", "images", 3), ("labels", "labels", 1))
 }
 WRITE = "write plain arrays with numpy.save"
-Fields = dict[str, tuple[Path, str | None]]  # of each array: its file, and in an .npz its key
 
 
 def find(path: Path) -> Fields | None:
     """Where each array is, in this folder or file; None unless inputs and labels are there."""
     if path.suffix == ".npy" and path.is_file():
         return _beside(path)
-    there: Fields = {archive.stem: (archive, None) for archive in sorted(path.glob("*.npy"))}
+    there: Fields = {}
+    for field, name in IDX.items():
+        if files := [*path.glob(name), *path.glob(f"{name}.gz")]:
+            there[field] = files[0], None
+    there |= _plain_arrays(path)
     for archive in [path] if path.suffix == ".npz" and path.is_file() else sorted(path.glob("*.npz")):
-        there |= _inside(archive)
-    return _chosen(_idx_files(path) | there)
+        prefix = f"{archive.stem}_" if archive.stem in ("train", "test") else ""
+        there |= {prefix + key: (archive, key) for key in _keys(archive)}
+    return _fields(there)
 
 
-def _idx_files(folder: Path) -> Fields:
-    """The idx files of a folder, unpacked before compressed ones."""
-    files = {field: [*folder.glob(name), *folder.glob(f"{name}.gz")] for field, name in IDX.items()}
-    return {field: (paths[0], None) for field, paths in files.items() if paths}
+def _beside(place: Path) -> Fields:
+    """The arrays that belong to a .npy file: those of its folder, or labels beside it."""
+    fields = _fields(_plain_arrays(place.parent))
+    if fields and (place, None) in fields.values():
+        return fields
+    names = (f"{place.stem}_labels", f"{place.stem}-labels", "labels", "y")
+    labels = next((path for name in names if (path := place.with_name(f"{name}.npy")).is_file()), None)
+    if labels is None or labels == place:
+        raise InputError(
+            f"{place} has no labels beside it; write them to {names[0]}.npy in the same folder, one integer per row."
+        )
+    return {"train_inputs": (place, None), "train_labels": (labels, None)}
 
 
-def _inside(path: Path) -> Fields:
-    """The arrays of an .npz file."""
-    prefix = f"{path.stem}_" if path.stem in ("train", "test") else ""
-    return {prefix + key: (path, key) for key in _keys(path)}
+def _plain_arrays(folder: Path) -> Fields:
+    return {path.stem: (path, None) for path in sorted(folder.glob("*.npy"))}
 
 
-def _chosen(there: Fields) -> Fields | None:
+def _fields(there: Fields) -> Fields | None:
     """Inputs, labels and other known arrays; None unless inputs and labels are there."""
-    fields = _named(there, SPELLINGS)
-    if not {"train_inputs", "train_labels"} <= set(fields):
-        fields = _named(there, WHOLE)
-        return fields | _named(there, WHOLE_MORE) if len(fields) == len(WHOLE) else None
-    if len(fields) < len(SPELLINGS):  # half a test split is none
-        fields = {field: fields[field] for field in WHOLE}
-    return fields | _named(there, MORE)
+    for names in (SPLITS, WHOLE):
+        fields = {field: there[spelling] for spelling, field in names.items() if spelling in there}
+        if {"train_inputs", "train_labels"} <= fields.keys():
+            return fields
+    return None
 
 
 def held_out(fields: Fields) -> bool:
-    """Whether there is no test split."""
-    return "test_inputs" not in fields
+    """Whether there is no test split; half a test split is none."""
+    return not {"test_inputs", "test_labels"} <= fields.keys()
 
 
 def are_vectors(fields: Fields) -> bool:
@@ -99,55 +110,30 @@ def are_vectors(fields: Fields) -> bool:
 
 def read(name: str, path: Path, fields: Fields) -> Dataset:
     """The data set in these arrays of a file or folder, checked."""
-    folder = path if path.is_dir() else path.parent
-    train = _split(path, fields, "train")
-    train, test = split_rows(train) if held_out(fields) else (train, _split(path, fields, "test"))
+    train, test = in_two(
+        [_split(path, fields, name) for name in (("train",) if held_out(fields) else ("train", "test"))]
+    )
     if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
         raise InputError(
             f"{path}: training inputs have shape {train.inputs.shape[1:]} and test inputs {test.inputs.shape[1:]}; "
             "make them alike."
         )
-    listed = folder / "classes.txt"
-    if listed.is_file():
+    names = (path if path.is_dir() else path.parent) / "classes.txt"
+    last, rows = int(train.labels.max()), len(train) + len(test)
+    if names.is_file():
         try:
-            classes = tuple(listed.read_text(encoding="utf-8").splitlines())
+            classes = tuple(names.read_text(encoding="utf-8").splitlines())
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(
-                f"{listed} cannot be read ({reason(error)}); write one class per line in UTF-8."
-            ) from error
-    else:
-        last = int(train.labels.max())
-        if last > len(train) + len(test):  # a hash, say: names for all numbers up to it would fill the memory
-            raise InputError(
-                f"{path}: row {int(train.labels.argmax())} of train has the class {last}, but there are only "
-                f"{len(train) + len(test)} rows; number the classes 0, 1, 2, ... without gaps."
-            )
-        classes = tuple(str(c) for c in range(max(0, last) + 1))
-    check_labels(train.labels, len(classes), f"{path}, train")
-    check_labels(test.labels, len(classes), f"{path}, test")
-    return Dataset(name, train, test, classes)
-
-
-def _named(there: Fields, spellings: Mapping[str, Sequence[str]]) -> Fields:
-    return {field: there[s] for field, each in spellings.items() for s in each if s in there}
-
-
-def _beside(place: Path) -> Fields:
-    """The arrays that belong to a .npy file: those of its folder, or labels beside it."""
-    there: Fields = {path.stem: (path, None) for path in sorted(place.parent.glob("*.npy"))}
-    for path in sorted(place.parent.glob("*.npz")):
-        with contextlib.suppress(InputError):  # a damaged one is no part of what was given
-            there |= _inside(path)
-    fields = _chosen(there)
-    if fields and (place, None) in fields.values():
-        return fields
-    names = (f"{place.stem}_labels", f"{place.stem}-labels", "labels", "y")
-    labels = next((path for name in names if (path := place.with_name(f"{name}.npy")).is_file()), None)
-    if labels is None or labels == place:
+            raise InputError(f"{names} cannot be read ({reason(error)}); write one class per line in UTF-8.") from error
+    elif last > rows:  # a hash, say: names for all numbers up to it would fill the memory
         raise InputError(
-            f"{place} has no labels beside it; write them to {names[0]}.npy in the same folder, one integer per row."
+            f"{path}: row {int(train.labels.argmax())} of train has the class {last}, but there are only {rows} rows; "
+            "number the classes 0, 1, 2, ... without gaps."
         )
-    return {"train_inputs": (place, None), "train_labels": (labels, None)}
+    else:
+        classes = tuple(str(c) for c in range(max(0, last) + 1))
+    check_labels(train.labels, test.labels, len(classes), path)
+    return Dataset(name, train, test, classes)
 
 
 def _split(path: Path, fields: Fields, name: str) -> Split:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError, counted
 from accuacl.base.randomness import derive, hash_ids, rank
 from accuacl.experiments.data.corruptions import CORRUPTIONS, corrupted
-from accuacl.experiments.data.dataset import Dataset, Split, natural
+from accuacl.experiments.data.dataset import Dataset, natural
 
 Ids = NDArray[np.int64]
 ORDERS = ("fixed", "tasks", "classes")
@@ -48,7 +48,8 @@ def benchmark_tasks(
 ) -> list[list[int]]:
     """The classes of each task, of a benchmark or of the user's own data with this many classes.
 
-    classes_per_task: 0 for the benchmark's; needed for the user's own data. order: fixed, tasks, classes, or class ids.
+    classes_per_task: 0 for the benchmark's; needed for the user's own data. order: "fixed" (0, 1, 2, ...), "tasks" (the
+    fixed tasks, permuted by seed), "classes" (classes permuted by seed), or class ids.
 
     >>> benchmark_tasks("split-digits", 10, order="8,3,0,1")
     [[8, 3], [0, 1]]
@@ -56,36 +57,31 @@ def benchmark_tasks(
     each = classes_per_task or BENCHMARKS[benchmark].classes_per_task
     if each > classes:
         raise InputError(f"classes_per_task is {each}; {benchmark} has {classes} in all, so give at most {classes}.")
-    if order not in ORDERS:
-        ids = _parse_ids(order)
-        return tasks_of(classes, len(ids) // each, each, ids)
-    tasks = classes // each if classes_per_task else BENCHMARKS[benchmark].tasks
-    return tasks_of(classes, tasks, each, order, seed)
-
-
-def tasks_of(
-    classes: int, tasks: int, classes_per_task: int | None, order: str | Sequence[int], seed: int = 0
-) -> list[list[int]]:
-    """The classes of each task, as `class_incremental` shares them out."""
-    ids = _permuted(classes, order, seed) if isinstance(order, str) else _check_ids(classes, order)
-    each = classes_per_task
-    if each is None:
-        if tasks < 1 or len(ids) % tasks:
-            raise InputError(f"{len(ids)} classes do not make {tasks} equal tasks; give classes_per_task.")
-        each = len(ids) // tasks
-    if tasks < 1 or each < 1 or tasks * each > len(ids):
+    ids = list(range(classes)) if order in ORDERS else _parse_ids(order, classes)
+    if order == "classes":
+        ids.sort(key=lambda c: rank(f"classes {seed}", c))
+    elif order not in ORDERS and len(ids) % each:
         raise InputError(
-            f"{tasks} tasks of {each} classes were asked for; the classes are {len(ids)}, so take fewer, at least 1."
+            f"order names {counted(len(ids), 'class')}, and a task has {each}; name a multiple of that, or change "
+            "classes_per_task."
         )
     groups = [ids[i : i + each] for i in range(0, len(ids) - each + 1, each)]
-    if isinstance(order, str) and order == "tasks":
+    if order == "tasks":
         groups = [groups[i] for i in sorted(range(len(groups)), key=lambda i: rank(f"tasks {seed}", i))]
-    elif not isinstance(order, str) and tasks * each != len(ids):
-        raise InputError(
-            f"order names {counted(len(ids), 'class')}, but {counted(tasks, 'task')} of {each} "
-            f"{'needs' if tasks == 1 else 'need'} {tasks * each}; name as many, or change tasks or classes_per_task."
-        )
-    return groups[:tasks]
+    return groups
+
+
+def _parse_ids(order: str, classes: int) -> list[int]:
+    try:
+        ids = [int(c) for c in order.split(",")]
+    except ValueError:
+        raise InputError(f"order is {order!r}; give {', '.join(ORDERS)} or class ids like 3,1,2.") from None
+    for c in ids:
+        if not 0 <= c < classes:
+            raise InputError(f"class {c} is unknown; the classes are 0 to {classes - 1}.")
+        if ids.count(c) > 1:
+            raise InputError(f"order names class {c} more than once; name every class once.")
+    return ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +110,7 @@ def by_domains(dataset: Dataset, count: int, seed: int) -> Arrival:
     The column `domain` names the domains, in order. Images without such a column get them: each class's images are
     shared out evenly; the first domain has the images unchanged, each other one a kind of corruption.
     """
-    train, test = dataset.train, dataset.test
-    if "domain" in train.columns:
+    if "domain" in dataset.train.columns:
         units, tested, names = _numbered(dataset, "domain")
         if tested is None:
             raise InputError(f"{dataset.name} has a column domain only in the training split; add it to the other.")
@@ -123,23 +118,21 @@ def by_domains(dataset: Dataset, count: int, seed: int) -> Arrival:
             raise InputError(
                 f"domains is {count}, but the data have {len(names)}: {_listed(names)}; give --domains {len(names)}."
             )
-    elif train.inputs.ndim != 4:
+        return with_tests(dataset, units, tested, count)
+    if dataset.train.inputs.ndim != 4:
         raise InputError(
             f"{dataset.name} holds vectors, and --domains can corrupt images only; name the domain of each row in a "
             "column domain of a table or in the arrays domain_train and domain_test."
         )
-    else:
-        if count > len(CORRUPTIONS):
-            raise InputError(
-                f"domains is {count}; there are {len(CORRUPTIONS)} kinds of corruption, so give at most that."
-            )
-        units, tested = (
-            shared_out(split.labels, count, derive(seed, "looks", name))  # "looks" is a part of the seed
-            for name, split in (("train", train), ("test", test))
-        )
-        train = _corrupted(train, units, derive(seed, "train"))
-        dataset = replace(dataset, train=train, test=_corrupted(test, tested, derive(seed, "test")))
-    return with_tests(dataset, units, tested, count)
+    if count > len(CORRUPTIONS):
+        raise InputError(f"domains is {count}; there are {len(CORRUPTIONS)} kinds of corruption, so give at most that.")
+    changed, units_of = {}, {}
+    for name, split in (("train", dataset.train), ("test", dataset.test)):
+        units_of[name] = shared_out(split.labels, count, derive(seed, "looks", name))  # "looks" is a part of the seed
+        inputs = cast(NDArray[Any], corrupted(split.inputs, units_of[name], derive(seed, name)))
+        changed[name] = replace(split, inputs=inputs)
+    dataset = replace(dataset, train=changed["train"], test=changed["test"])
+    return with_tests(dataset, units_of["train"], units_of["test"], count)
 
 
 def by_column(dataset: Dataset) -> Arrival:
@@ -158,11 +151,12 @@ def by_column(dataset: Dataset) -> Arrival:
 
 def with_tests(dataset: Dataset, units: Ids, tested: Ids | None, count: int) -> Arrival:
     """A task for each unit. tested: the unit of each test row; None: a task is tested on its classes."""
-    if tested is not None:
-        tests = [np.flatnonzero(tested == unit) for unit in range(count)]
-    else:
-        labels = dataset.train.labels
-        tests = [np.flatnonzero(np.isin(dataset.test.labels, labels[units == unit])) for unit in range(count)]
+    tests = []
+    for unit in range(count):
+        of_unit = (
+            tested == unit if tested is not None else np.isin(dataset.test.labels, dataset.train.labels[units == unit])
+        )
+        tests.append(np.flatnonzero(of_unit))
     return Arrival(dataset, units, tests, [[unit] for unit in range(count)], by_class=False)
 
 
@@ -188,62 +182,21 @@ def ordinals(groups: Ids, keys: NDArray[Any]) -> Ids:
     return ordinal
 
 
-def look_up(table: NDArray[np.int64], given: Any, known: str) -> NDArray[np.int64]:
-    """table[given], where a given id outside the table or a negative entry of it is an unknown class."""
-    ids = np.asarray(given)
-    if ids.size == 0:
-        return np.zeros(ids.shape, np.int64)
-    if ids.dtype.kind not in "iu":
-        raise InputError(f"classes are given as {ids.dtype}; give integers.")
-    outside = (ids < 0) | (ids >= len(table))
-    values = np.where(outside, -1, table[np.where(outside, 0, ids)])
-    if (values < 0).any():
-        raise InputError(f"class {ids[values < 0].flat[0]} is unknown; {known}.")
-    return values
-
-
-def _parse_ids(order: str) -> list[int]:
-    try:
-        return [int(c) for c in order.split(",")]
-    except ValueError:
-        raise InputError(f"order is {order!r}; give {', '.join(ORDERS)} or class ids like 3,1,2.") from None
-
-
-def _permuted(classes: int, order: str, seed: int) -> list[int]:
-    if order not in ORDERS:
-        raise InputError(f"order is {order!r}; give {', '.join(ORDERS)} or a sequence of class ids.")
-    ids = list(range(classes))
-    return sorted(ids, key=lambda c: rank(f"classes {seed}", c)) if order == "classes" else ids
-
-
-def _check_ids(classes: int, order: Sequence[int]) -> list[int]:
-    ids = look_up(np.arange(classes), order, f"the classes are 0 to {classes - 1}").tolist()
-    for c in ids:
-        if ids.count(c) > 1:
-            raise InputError(f"order names class {c} more than once; name every class once.")
-    return ids
-
-
-def _corrupted(split: Split, which: Ids, seed: int) -> Split:
-    return replace(split, inputs=cast(NDArray[Any], corrupted(split.inputs, which, seed)))
-
-
 def _numbered(dataset: Dataset, column: str) -> tuple[Ids, Ids | None, list[str]]:
     """A column's values as numbers in the training and the test split (None: it lacks the column), and their names."""
-    train, test = (split.columns.get(column) for split in (dataset.train, dataset.test))
-    assert train is not None
-    names = sorted({str(value) for value in train.tolist()}, key=natural)
+    values = [
+        list(map(str, split.columns.get(column, np.empty(0)).tolist())) for split in (dataset.train, dataset.test)
+    ]
+    names = sorted(set(values[0]), key=natural)
     number = {name: i for i, name in enumerate(names)}
-    units = np.array([number[str(value)] for value in train.tolist()], np.int64)
-    if test is None:
-        return units, None, names
-    for value in test.tolist():
-        if str(value) not in number:
+    for value in values[1]:
+        if value not in number:
             raise InputError(
-                f"{dataset.name}: the test split has the {column} {str(value)!r}, which has no training "
-                f"example; the {column}s are {_listed(names)}."
+                f"{dataset.name}: the test split has the {column} {value!r}, which has no training example; the "
+                f"{column}s are {_listed(names)}."
             )
-    return units, np.array([number[str(value)] for value in test.tolist()], np.int64), names
+    units, tested = (np.array([number[value] for value in each], np.int64) for each in values)
+    return units, tested if column in dataset.test.columns else None, names
 
 
 def _listed(names: Sequence[str]) -> str:

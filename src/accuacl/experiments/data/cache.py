@@ -12,9 +12,10 @@ import hashlib
 import io
 import itertools
 import json
+import math
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ from accuacl.base.files import CannotWrite, making, reason, replacing, write_tex
 from accuacl.base.machine import cores
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.threads import ordered_thread_map
-from accuacl.experiments.data.dataset import Pixels, RawDataset, RawImage, RawSplit, Split
+from accuacl.experiments.data.dataset import Dataset, Pixels, RawDataset, RawImage, RawSplit, Split
 
 VERSION = 1
 INDEX = "index.json"
@@ -69,8 +70,29 @@ def decode(data: bytes | Pixels, size: int | None = None, place: str = "this") -
 
     place: what to call the image in a BadImage.
     """
+    from PIL import Image, ImageOps
+
     with reading_image(place):
-        return _decode(data, size)
+        image: Image.Image
+        if isinstance(data, np.ndarray):
+            if size is None:
+                return data
+            image = Image.fromarray(data)
+        else:
+            image = Image.open(io.BytesIO(data))
+            if size is not None:
+                image.draft(None, (2 * size, 2 * size))  # a large JPEG need not be decoded in full
+            image = ImageOps.exif_transpose(image)
+        if image.mode.startswith("I;16"):  # grey of 16 bits; of colours of 16 bits Pillow keeps the upper half too
+            image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+        if image.mode[0] in "IF":
+            raise InputError(f"its mode is {image.mode}; expected 8 or 16 bits per channel")
+        if image.mode == "P":
+            image = image.convert("RGBA")  # Pillow warns when a palette with transparency goes to RGB at once
+        image = image.convert("RGB")
+        if size is not None and image.size != (size, size):
+            image = ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC)
+        return np.asarray(image)
 
 
 def decode_all(
@@ -84,22 +106,33 @@ def decode_all(
     shape: that of every image; None: that of the first one. skip_bad: give None for an image that cannot be read,
     instead of raising BadImage.
     """
-    for chunk in _in_parallel(images, size):
-        pixels: list[Pixels | None] = []
-        for place, image in chunk:
-            if isinstance(image, BadImage):
-                if not skip_bad:
-                    raise BadImage(image.place, image.reason, SKIP) from image
-                pixels.append(None)
+    rest = iter(images)
+    chunks = iter(lambda: list(itertools.islice(rest, CHUNK)), [])
+    workers = min(cores(), 16)  # Pillow lets go of the interpreter lock while it decodes
+    for chunk in ordered_thread_map(functools.partial(_decode_chunk, size, skip_bad), chunks, workers):
+        for place, pixels in chunk:
+            if pixels is None:
                 continue
-            shape = shape or image.shape
-            if image.shape != shape:
+            shape = shape or pixels.shape
+            if pixels.shape != shape:
                 raise InputError(
-                    f"{place} is {image.shape[1]} x {image.shape[0]} pixels where {shape[1]} x {shape[0]} were "
+                    f"{place} is {pixels.shape[1]} x {pixels.shape[0]} pixels where {shape[1]} x {shape[0]} were "
                     "expected; give --image-size (in Python: image_size) to bring all images to one size."
                 )
-            pixels.append(image)
-        yield pixels
+        yield [pixels for _, pixels in chunk]
+
+
+def _decode_chunk(size: int | None, skip_bad: bool, chunk: list[RawImage]) -> list[tuple[str, Pixels | None]]:
+    decoded: list[tuple[str, Pixels | None]] = []
+    for place, read in chunk:
+        try:
+            with reading_image(place):  # a damaged archive makes its library raise nearly anything, too
+                decoded.append((place, decode(read(), size, place)))
+        except BadImage as bad:
+            if not skip_bad:
+                raise BadImage(bad.place, bad.reason, SKIP) from bad
+            decoded.append((place, None))
+    return decoded
 
 
 @dataclass(frozen=True)
@@ -112,27 +145,19 @@ class DecodeOptions:
     progress: OnProgress | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Cached:
-    """What the cache holds of a data set, and how many bad images were left out when it was made."""
-
-    train: Split
-    test: Split
-    classes: tuple[str, ...]
-    skipped: int
-
-
-def read_cache(home: Path, fingerprint: str) -> Cached | None:
-    """The cached data, if they were made from these very files and are complete; else None."""
+def read_cache(name: str, home: Path, fingerprint: str) -> tuple[Dataset, int] | None:
+    """The cached data set, and how many bad images were left out; None unless made from these very files, and whole."""
     index = _read_index(home)
     if index is None or index.version != VERSION or index.fingerprint != fingerprint:
         return None
     train, test = (_read_split(home, entry) for entry in (index.train, index.test))
-    return Cached(train, test, index.classes, index.skipped) if train and test else None
+    return (Dataset(name, train, test, index.classes), index.skipped) if train and test else None
 
 
-def build_cache(home: Path, raw: RawDataset, fingerprint: str, options: DecodeOptions) -> Cached:
-    """Decode all images into `home`."""
+def build_cache(
+    name: str, home: Path, raw: RawDataset, fingerprint: str, options: DecodeOptions
+) -> tuple[Dataset, int]:
+    """Decode all images into `home`; what `read_cache` then gives."""
     old = _read_index(home)
     shape = (options.side, options.side, 3) if options.side else None
     with _written(home):
@@ -147,7 +172,7 @@ def build_cache(home: Path, raw: RawDataset, fingerprint: str, options: DecodeOp
         for stale in {Path(entry.file).name for entry in (old.train, old.test)} - {train.file, test.file}:
             with suppress(OSError):  # somebody else was faster
                 (home / stale).unlink()
-    cached = read_cache(home, fingerprint)
+    cached = read_cache(name, home, fingerprint)
     if cached is None:
         raise InputError(f"the cache {home} does not hold what was just written to it; check that disk.")
     return cached
@@ -191,29 +216,35 @@ def _written(home: Path) -> Iterator[None]:
 def _write_split(
     home: Path, split: str, raw: RawSplit, shape: tuple[int, ...] | None, options: DecodeOptions
 ) -> SplitEntry:
-    kept: list[int] = []
-    images = _decoded(raw, split, kept, shape, options)
-    first = next(images, None)
-    if first is None:
-        raise InputError(f"the {split} split has no image that can be read; give at least one.")
-    entry = _write_rows(home, split, itertools.chain([first], images))
-    columns = {name: [values[row] for row in kept] for name, values in raw.columns.items()}
-    return SplitEntry(**entry, labels=raw.labels[kept].tolist(), columns=columns)
+    """Decode the images of a split into a file; what the index says of it."""
+    row, start, kept, content = 0, 0, [], hashlib.sha256()
 
+    def name() -> str:
+        return f"{split}-{content.hexdigest()[:32]}.npy"
 
-def _decoded(
-    raw: RawSplit, split: str, kept: list[int], shape: tuple[int, ...] | None, options: DecodeOptions
-) -> Iterator[Pixels]:
-    """The decoded images; the row numbers of those not left out are appended to `kept`."""
-    row = 0
-    for chunk in decode_all(raw.images(), options.size, shape, options.skip_bad):
-        for pixels in chunk:
-            if pixels is not None:
-                kept.append(row)
-                yield pixels
-            row += 1
-        if options.progress:
-            options.progress(Progress(row, len(raw.labels), f"decoding {split}", "decoding"))
+    with replacing(home / f"{split}.npy", name) as file:
+        for chunk in decode_all(raw.images(), options.size, shape, options.skip_bad):
+            for pixels in chunk:
+                if pixels is not None:
+                    shape = pixels.shape
+                    start = start or _write_header(file, (0, *shape))
+                    data = pixels.tobytes()
+                    content.update(data)
+                    file.write(data)
+                    kept.append(row)
+                row += 1
+            if options.progress:
+                options.progress(Progress(row, len(raw.labels), f"decoding {split}", "decoding"))
+        if not kept or shape is None:
+            raise InputError(f"the {split} split has no image that can be read; give at least one.")
+        shape = (len(kept), *shape)
+        file.seek(0)
+        if _write_header(file, shape) != start:
+            raise AssertionError("NumPy leaves room in the header for a longer first axis")
+        spots = _spots(file, start, math.prod(shape))
+    columns = {column: values[kept].tolist() for column, values in raw.columns.items()}
+    labels = raw.labels[kept].tolist()
+    return SplitEntry(file=name(), shape=list(shape), spots=spots, labels=labels, columns=columns)
 
 
 def _read_index(home: Path) -> Index | None:
@@ -224,48 +255,20 @@ def _read_index(home: Path) -> Index | None:
 
 
 def _read_split(home: Path, entry: SplitEntry) -> Split | None:
-    inputs = _open_rows(home, entry.file, entry.shape, entry.spots)
-    if inputs is None or len(inputs) != len(entry.labels):
-        return None
-    columns = {name: np.array(values) for name, values in entry.columns.items()}
-    return Split(inputs, np.array(entry.labels, np.int64), columns)
-
-
-def _write_rows(folder: Path, stem: str, rows: Iterable[Pixels]) -> dict[str, Any]:
-    """Write images of one shape, at least one; the file's name, shape and checksum, as the index has them."""
-    count, shape, content = 0, (), hashlib.sha256()
-
-    def name() -> str:
-        return f"{stem}-{content.hexdigest()[:32]}.npy"
-
-    with replacing(folder / f"{stem}.npy", name) as file:
-        for row in rows:
-            if count == 0:
-                shape = row.shape
-                start = _write_header(file, (0, *shape))
-            data = row.tobytes()
-            content.update(data)
-            file.write(data)
-            count += 1
-        file.seek(0)
-        if _write_header(file, (count, *shape)) != start:
-            raise AssertionError("NumPy leaves room in the header for a longer first axis")
-        spots = _spots(file, start, count * len(data))
-    return {"file": name(), "shape": [count, *shape], "spots": spots}
-
-
-def _open_rows(folder: Path, file: str, shape: list[int], spots: int) -> Pixels | None:
-    """The images, memory-mapped; None if the file is not as it was written."""
-    path = folder / file
+    """The split, its images memory-mapped; None if the file is not as it was written."""
+    path = home / entry.file
     try:
         # "c" is copy on write: torch wants writable arrays, and the file stays as it is
-        rows: np.memmap[Any, np.dtype[np.uint8]] = np.load(path, mmap_mode="c", allow_pickle=False)
-        whole = path.stat().st_size == rows.offset + rows.nbytes
-        with open(path, "rb") as opened:
-            same = whole and _spots(opened, rows.offset, rows.nbytes) == spots
+        images: np.memmap[Any, np.dtype[np.uint8]] = np.load(path, mmap_mode="c", allow_pickle=False)
+        with open(path, "rb") as file:
+            same = _spots(file, images.offset, images.nbytes) == entry.spots
+            same = same and path.stat().st_size == images.offset + images.nbytes
     except (OSError, ValueError, EOFError):  # not there, or not what NumPy writes
         return None
-    return rows if same and rows.dtype == np.uint8 and list(rows.shape) == shape else None
+    if not same or images.dtype != np.uint8 or list(images.shape) != entry.shape or len(images) != len(entry.labels):
+        return None
+    columns = {name: np.array(values) for name, values in entry.columns.items()}
+    return Split(images, np.array(entry.labels, np.int64), columns)
 
 
 def _clear_abandoned(folder: Path) -> None:
@@ -283,52 +286,8 @@ def _write_header(file: IO[bytes], shape: tuple[int, ...]) -> int:
 
 def _spots(file: IO[bytes], start: int, size: int) -> int:
     """A checksum of some blocks, spread evenly: starting must not read gigabytes."""
-    sum_ = 0
+    checksum = 0
     for spot in range(SPOTS):
         file.seek(start + max(0, size - SPOT_BYTES) * spot // (SPOTS - 1))
-        sum_ = zlib.crc32(file.read(SPOT_BYTES), sum_)
-    return sum_
-
-
-def _in_parallel(images: Iterable[RawImage], size: int | None) -> Iterator[list[tuple[str, Pixels | BadImage]]]:
-    rest = iter(images)
-    chunks = iter(lambda: list(itertools.islice(rest, CHUNK)), [])
-    workers = min(cores(), 16)  # Pillow lets go of the interpreter lock while it decodes
-    return ordered_thread_map(functools.partial(_decode_chunk, size=size), chunks, workers)
-
-
-def _decode_chunk(chunk: list[RawImage], size: int | None) -> list[tuple[str, Pixels | BadImage]]:
-    return [(place, _read_and_decode(place, read, size)) for place, read in chunk]
-
-
-def _read_and_decode(place: str, read: Callable[[], bytes | Pixels], size: int | None) -> Pixels | BadImage:
-    try:
-        with reading_image(place):  # a damaged archive makes its library raise nearly anything, too
-            return decode(read(), size, place)
-    except BadImage as bad:
-        return bad
-
-
-def _decode(data: bytes | Pixels, size: int | None) -> Pixels:
-    from PIL import Image, ImageOps
-
-    image: Image.Image
-    if isinstance(data, np.ndarray):
-        if size is None:
-            return data
-        image = Image.fromarray(data)
-    else:
-        image = Image.open(io.BytesIO(data))
-        if size is not None:
-            image.draft(None, (2 * size, 2 * size))  # a large JPEG need not be decoded in full
-        image = ImageOps.exif_transpose(image)
-    if image.mode.startswith("I;16"):  # grey of 16 bits; of colours of 16 bits Pillow keeps the upper half too
-        image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-    if image.mode[0] in "IF":
-        raise InputError(f"its mode is {image.mode}; expected 8 or 16 bits per channel")
-    if image.mode == "P":
-        image = image.convert("RGBA")  # Pillow warns when a palette with transparency goes to RGB at once
-    image = image.convert("RGB")
-    if size is not None and image.size != (size, size):
-        image = ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC)
-    return np.asarray(image)
+        checksum = zlib.crc32(file.read(SPOT_BYTES), checksum)
+    return checksum

@@ -12,72 +12,46 @@ import os
 import pickle
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError, a_type
-from accuacl.base.files import reason
+from accuacl.base.files import reading, reason
 from accuacl.experiments.data.dataset import Pixels, RawDataset, RawImage, RawSplit, Source
 
 PIXELS = 3 * 32 * 32
 
 
-@dataclass(frozen=True)
-class Version:
-    """The names of its files and folder, and where the label of an image is."""
+class Version(NamedTuple):
+    """The names of its files and folder, and where labels are.
+
+    label: of the binary version, the bytes before the pixels, the last of which is the label; of the python version,
+    the keys of the labels and of the names.
+    """
 
     archive: str
     folder: str
     train: tuple[str, ...]
-    test: tuple[str, ...]
+    test: str
     names: str
-    label: int | str  # bytes before the pixels, the last one being the label; or the key of the labels
-    names_key: str = ""
+    label: int | tuple[str, str]
 
 
+BATCHES = tuple(f"data_batch_{i}" for i in range(1, 6))
+BINARY = tuple(f"{batch}.bin" for batch in BATCHES)
+KEYS, FINE_KEYS = ("labels", "label_names"), ("fine_labels", "fine_label_names")
 VERSIONS = {
     "cifar10": (
-        Version(
-            "cifar-10-binary.tar.gz",
-            "cifar-10-batches-bin",
-            tuple(f"data_batch_{i}.bin" for i in range(1, 6)),
-            ("test_batch.bin",),
-            "batches.meta.txt",
-            label=1,
-        ),
-        Version(
-            "cifar-10-python.tar.gz",
-            "cifar-10-batches-py",
-            tuple(f"data_batch_{i}" for i in range(1, 6)),
-            ("test_batch",),
-            "batches.meta",
-            label="labels",
-            names_key="label_names",
-        ),
+        Version("cifar-10-binary.tar.gz", "cifar-10-batches-bin", BINARY, "test_batch.bin", "batches.meta.txt", 1),
+        Version("cifar-10-python.tar.gz", "cifar-10-batches-py", BATCHES, "test_batch", "batches.meta", KEYS),
     ),
     "cifar100": (
-        Version(
-            "cifar-100-binary.tar.gz",
-            "cifar-100-binary",
-            ("train.bin",),
-            ("test.bin",),
-            "fine_label_names.txt",
-            label=2,
-        ),
-        Version(
-            "cifar-100-python.tar.gz",
-            "cifar-100-python",
-            ("train",),
-            ("test",),
-            "meta",
-            label="fine_labels",
-            names_key="fine_label_names",
-        ),
+        Version("cifar-100-binary.tar.gz", "cifar-100-binary", ("train.bin",), "test.bin", "fine_label_names.txt", 2),
+        Version("cifar-100-python.tar.gz", "cifar-100-python", ("train",), "test", "meta", FINE_KEYS),
     ),
 }
 
@@ -85,26 +59,36 @@ VERSIONS = {
 def find(name: str, folder: Path) -> Source | None:
     """The first official version of `name` that lies in `folder`."""
     for version in VERSIONS.get(name, ()):
-        files = (*version.train, *version.test, version.names)
         for unpacked in (folder / version.folder, folder):
-            if all((unpacked / file).is_file() for file in files):
-                read = functools.partial(_read_folder, unpacked, files)
-                paths = tuple(os.path.abspath(unpacked / file) for file in files)
-                return Source(unpacked, paths, functools.partial(_open, version, unpacked, read))
+            paths = [unpacked / file for file in (*version.train, version.test, version.names)]
+            if all(path.is_file() for path in paths):
+                open_ = functools.partial(_open, version, unpacked, _read_folder)
+                return Source(unpacked, tuple(map(os.path.abspath, paths)), open_)
         archive = folder / version.archive
         if archive.is_file():
-            read = functools.partial(_read_archive, archive, files)
-            return Source(archive, (os.path.abspath(archive),), functools.partial(_open, version, archive, read))
+            open_ = functools.partial(_open, version, archive, _read_archive)
+            return Source(archive, (os.path.abspath(archive),), open_)
     return None
 
 
-def _open(version: Version, path: Path, read: Callable[[], dict[str, bytes]]) -> RawDataset:
-    data = read()
+def _open(version: Version, path: Path, read: Callable[[Path, Sequence[str]], dict[str, bytes]]) -> RawDataset:
+    data = read(path, (*version.train, version.test, version.names))
     train, test = (
-        _split([_batch(version, data[file], f"{path}: {file}") for file in files], [f"{path}: {f}" for f in files])
-        for files in (version.train, version.test)
+        _split([(f"{path}: {file}", *_batch(version, data[file], f"{path}: {file}")) for file in files])
+        for files in (version.train, (version.test,))
     )
     return RawDataset(train, test, _class_names(version, data[version.names], f"{path}: {version.names}"))
+
+
+def _split(batches: list[tuple[str, NDArray[np.int64], Pixels]]) -> RawSplit:
+    """The split made of these places, labels and images."""
+
+    def images() -> Iterator[RawImage]:
+        for place, _, pixels in batches:
+            for row in range(len(pixels)):
+                yield f"{place}, row {row}", functools.partial(pixels.__getitem__, row)
+
+    return RawSplit(np.concatenate([labels for _, labels, _ in batches]), images)
 
 
 def _batch(version: Version, data: bytes, place: str) -> tuple[NDArray[np.int64], Pixels]:
@@ -118,7 +102,7 @@ def _batch(version: Version, data: bytes, place: str) -> tuple[NDArray[np.int64]
         labels, pixels = records[:, version.label - 1].astype(np.int64), records[:, version.label :]
     else:
         batch = read_batch(data, place)
-        pixels, classes = batch.get("data", ()), batch.get(version.label, ())
+        pixels, classes = batch.get("data", ()), batch.get(version.label[0], ())
         numbers = isinstance(classes, list) and all(isinstance(c, int) and 0 <= c < 256 for c in classes)
         if not numbers or not isinstance(pixels, np.ndarray) or pixels.shape != (len(classes), PIXELS):
             raise InputError(f"{place} does not hold one label and {PIXELS} bytes per image; download it again.")
@@ -126,33 +110,22 @@ def _batch(version: Version, data: bytes, place: str) -> tuple[NDArray[np.int64]
     return labels, pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
 
 
-def _split(batches: list[tuple[NDArray[np.int64], Pixels]], places: list[str]) -> RawSplit:
-    def images() -> Iterator[RawImage]:
-        for (_, pixels), place in zip(batches, places, strict=True):
-            for row in range(len(pixels)):
-                yield f"{place}, row {row}", functools.partial(pixels.__getitem__, row)
-
-    return RawSplit(np.concatenate([labels for labels, _ in batches]), images)
-
-
 def _class_names(version: Version, data: bytes, place: str) -> tuple[str, ...]:
-    names = read_batch(data, place).get(version.names_key) if version.names_key else data.split()
+    names = data.split() if isinstance(version.label, int) else read_batch(data, place).get(version.label[1])
     if not isinstance(names, list):
         raise InputError(f"{place} does not name the classes; download it again.")
-    return tuple(name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name) for name in names)
+    return tuple(map(_text, names))
 
 
-def _read_folder(folder: Path, files: tuple[str, ...]) -> dict[str, bytes]:
+def _read_folder(folder: Path, files: Sequence[str]) -> dict[str, bytes]:
     contents = {}
     for file in files:
-        try:
+        with reading(folder / file):
             contents[file] = (folder / file).read_bytes()
-        except OSError as error:
-            raise InputError(f"{folder / file} cannot be read ({reason(error)}); fix that and try again.") from error
     return contents
 
 
-def _read_archive(path: Path, files: tuple[str, ...]) -> dict[str, bytes]:
+def _read_archive(path: Path, files: Sequence[str]) -> dict[str, bytes]:
     """The wanted files, straight from the archive: nothing is unpacked to disk."""
     contents = {}
     try:

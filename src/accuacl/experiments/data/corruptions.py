@@ -38,14 +38,6 @@ def corrupted(images: NDArray[np.uint8], which: Ids, seed: int) -> LazyImages:
     return LazyImages(images.shape, read)
 
 
-def _plain(images: Images, seed: int, rows: Ids) -> Images:
-    return images
-
-
-def _dark(images: Images, seed: int, rows: Ids) -> Images:
-    return images * np.float32(0.35)
-
-
 def _noisy(images: Images, seed: int, rows: Ids) -> Images:
     drawn = [numpy_generator(seed, int(row)).standard_normal(images.shape[1:], np.float32) for row in rows]
     return images + 40 * np.stack(drawn)
@@ -61,40 +53,23 @@ def _smooth(images: Images, seed: int, rows: Ids) -> Images:
     return images
 
 
-def _grey(images: Images, seed: int, rows: Ids) -> Images:
-    return np.broadcast_to(images.mean(axis=3, keepdims=True), images.shape)
-
-
-def _faint(images: Images, seed: int, rows: Ids) -> Images:
-    """Little contrast, as in fog."""
-    return 180 + (images - 128) * np.float32(0.3)
-
-
 def _coarse(images: Images, seed: int, rows: Ids) -> Images:
     """Blocks of 4 x 4 pixels."""
     coarse = images[:, ::4, ::4]
     return np.repeat(np.repeat(coarse, 4, 1), 4, 2)[:, : images.shape[1], : images.shape[2]]
 
 
-def _negative(images: Images, seed: int, rows: Ids) -> Images:
-    return 255 - images
-
-
-def _other_colours(images: Images, seed: int, rows: Ids) -> Images:
-    return images[..., [2, 0, 1]]
-
-
 # In this order, so that a stream of few domains has those that differ most.
 CORRUPTIONS: dict[str, Corruption] = {
-    "plain": _plain,
-    "dark": _dark,
+    "plain": lambda images, seed, rows: images,
+    "dark": lambda images, seed, rows: images * np.float32(0.35),
     "noisy": _noisy,
     "smooth": _smooth,
-    "negative": _negative,
-    "grey": _grey,
-    "faint": _faint,
+    "negative": lambda images, seed, rows: 255 - images,
+    "grey": lambda images, seed, rows: np.broadcast_to(images.mean(axis=3, keepdims=True), images.shape),
+    "faint": lambda images, seed, rows: 180 + (images - 128) * np.float32(0.3),  # little contrast, as in fog
     "coarse": _coarse,
-    "other colours": _other_colours,
+    "other colours": lambda images, seed, rows: images[..., [2, 0, 1]],
 }
 
 

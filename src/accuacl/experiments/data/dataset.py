@@ -1,15 +1,16 @@
-"""Data sets as values: inputs and labels of two splits, and the layouts of files that hold them before they are read.
+"""Data sets as values: inputs and labels of two splits.
 
-A `Dataset` is in memory or memory-mapped. A `Source` is a layout that was found; opened, it gives a `RawDataset` of
-encoded images, which the cache decodes.
+A `Dataset` is in memory or memory-mapped. A `Source` is a layout of images that was found; opened, it gives a
+`RawDataset` of encoded images, which the cache decodes.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 
 COLUMNS = ("task", "domain")  # columns that name an example's task and domain
+TESTS = ("test", "val", "valid", "validation")  # what a test split may be called
 Pixels: TypeAlias = NDArray[np.uint8]
 # What to call an image in an error, and how to get it: encoded, or already as pixels.
 RawImage: TypeAlias = tuple[str, Callable[[], bytes | Pixels]]
@@ -35,6 +37,11 @@ class Split:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def take(self, rows: NDArray[np.bool_]) -> Split:
+        """Those of the rows where `rows` is true."""
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        return Split(self.inputs[rows], self.labels[rows], columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +109,16 @@ class ColumnNames(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RawSplit:
-    """One split: its labels, and its images in the same order."""
+    """A split whose images are not decoded yet."""
 
     labels: NDArray[np.int64]
-    images: Callable[[], Iterator[RawImage]]
-    columns: Mapping[str, list[Any]] = field(default_factory=dict)  # as `Split` has them
+    images: Callable[[], Iterable[RawImage]]
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # as `Split` has them
+
+    def take(self, rows: NDArray[np.bool_]) -> RawSplit:
+        """Those of the rows where `rows` is true."""
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        return RawSplit(self.labels[rows], lambda: itertools.compress(self.images(), rows), columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +132,7 @@ class RawDataset:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A layout that was found. Finding it reads no data; `open` does."""
+    """A layout of images that was found. `open` reads their labels."""
 
     path: Path  # the folder or archive
     files: tuple[str, ...]  # everything it consists of
@@ -128,15 +140,16 @@ class Source:
     reading: str = ""  # how the files are read: the cache is made again when this changes
 
 
-def check_labels(labels: NDArray[np.int64], classes: int, where: str) -> None:
-    """Every label must be one of the classes."""
-    wrong = (labels < 0) | (labels >= classes)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InputError(
-            f"{where}: row {row} has the unknown class {labels[row]}; the classes are 0 to {classes - 1}, "
-            "so fix the label or leave the row out."
-        )
+def check_labels(train: NDArray[np.int64], test: NDArray[np.int64], classes: int, place: object) -> None:
+    """Every label of both splits must be one of the classes."""
+    for split, labels in (("train", train), ("test", test)):
+        wrong = (labels < 0) | (labels >= classes)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InputError(
+                f"{place}, {split}: row {row} has the unknown class {labels[row]}; the classes are 0 to {classes - 1}, "
+                "so fix the label or leave the row out."
+            )
 
 
 def fingerprint(files: Iterable[str], reading: str = "") -> str:

@@ -6,18 +6,17 @@ import functools
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
-from accuacl.experiments.data.dataset import RawDataset, RawImage, RawSplit, Source
-from accuacl.experiments.data.splits import READING as HELD_OUT, split_raw
+from accuacl.experiments.data.dataset import TESTS, RawDataset, RawSplit, Source
+from accuacl.experiments.data.splits import HELD_OUT, in_two
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
-TESTS = ("test", "val", "valid", "validation")
 TINY = "tiny-imagenet-200"
 ANNOTATIONS = "val/val_annotations.txt"
 READING = "classes in order of wnid"
@@ -31,45 +30,38 @@ def find(folder: Path) -> Source | None:
     if not train and not any(map(_holds_images, _entries(folder))):
         return None
     test = next((f"{name}/" for name in TESTS if train and (folder / name).is_dir()), "")
-    files = _walk(folder, (train, test) if test else (train,))
-    read = functools.partial(_read_file, folder)
-    open_ = functools.partial(_open_folder, str(folder), files, (train, test), read)
-    return Source(folder, _absolute(folder, files), open_, "" if test else HELD_OUT)
+    splits = (train, test) if test else (train,)
+    files = [file for split in splits for file in _walk(folder, split)]
+    return _source(folder, files, functools.partial(_open_folder, splits), "" if test else HELD_OUT)
 
 
 def find_tiny(folder: Path) -> Source | None:
     """tiny-imagenet-200 as published, in `folder` or being it."""
     for unpacked in (folder / TINY, folder):
         if (unpacked / ANNOTATIONS).is_file():
-            files = _walk(unpacked, ("",))
-            read = functools.partial(_read_file, unpacked)
-            open_ = functools.partial(_open_tiny, str(unpacked), files, read)
-            return Source(unpacked, _absolute(unpacked, files), open_, READING)
+            return _source(unpacked, _walk(unpacked, ""), _open_tiny, READING)
     archive = folder / f"{TINY}.zip"
     if archive.is_file():
         return Source(archive, (os.path.abspath(archive),), functools.partial(_open_zip, archive), READING)
     return None
 
 
-def _open_folder(root: str, files: list[str], splits: tuple[str, str], read: Read) -> RawDataset:
-    """splits: where the folders of the classes are, such as train/ and test/; no test folder: a fifth is held out."""
-    train, test = splits
-    inside = [(file, test if test and file.startswith(test) else train) for file in files]
-    named = [(file, file.removeprefix(split).split("/")[0], split) for file, split in inside if _in_class(file, split)]
-    classes = sorted({name for _, name, split in named if split == train})
-    ids = {name: i for i, name in enumerate(classes)}
-    images = [entry for entry in named if entry[0].lower().endswith(IMAGE_SUFFIXES)]
-    for file, name, _ in images:
-        if name not in ids:
-            raise InputError(f"{root}/{file} is of an unknown class; the classes are the folders in {root}/train.")
-    raw = [_split(root, [(file, ids[name]) for file, name, split in images if split == s], read) for s in splits]
-    both = (raw[0], raw[1]) if test else split_raw(raw[0])
-    return RawDataset(*both, tuple(classes))
+def _source(folder: Path, files: list[str], open_: Callable[[str, list[str], Read], RawDataset], how: str) -> Source:
+    root = os.path.abspath(folder)
+    read = functools.partial(_read_file, folder)
+    return Source(folder, tuple(f"{root}/{file}" for file in files), lambda: open_(str(folder), files, read), how)
 
 
-def _in_class(file: str, split: str) -> bool:
-    """Whether a file lies in a folder of the split, not deeper."""
-    return file.removeprefix(split).count("/") == 1
+def _open_folder(splits: Sequence[str], root: str, files: list[str], read: Read) -> RawDataset:
+    """splits: where the folders of the classes are, such as train/ and test/; only one: a fifth is held out."""
+    inside: list[list[tuple[str, str]]] = []  # by split: files directly in folders of classes, and these
+    for split in splits:
+        parts = [(file, file.removeprefix(split).split("/")) for file in files if file.startswith(split)]
+        inside.append([(file, names[0]) for file, names in parts if len(names) == 2])
+    classes = sorted({name for _, name in inside[0]})
+    images = [[(file, name) for file, name in named if file.lower().endswith(IMAGE_SUFFIXES)] for named in inside]
+    expected = f"the classes are the folders in {root}/train"
+    return RawDataset(*in_two([_split(root, n, classes, expected, read) for n in images]), tuple(classes))
 
 
 def _holds_images(entry: Path) -> bool:
@@ -79,27 +71,23 @@ def _holds_images(entry: Path) -> bool:
 def _open_tiny(root: str, files: list[str], read: Read) -> RawDataset:
     """Classes in order of their WordNet ids, as in the Parquet edition; named by words.txt where it is there."""
     present = set(files)
-    train = [f for f in files if f.startswith("train/") and "/images/" in f and f.lower().endswith(IMAGE_SUFFIXES)]
-    wnids = sorted({file.split("/")[1] for file in train})
-    if "wnids.txt" in present:
-        wnids = sorted(_text(root, "wnids.txt", read).split())
-    ids = {wnid: i for i, wnid in enumerate(wnids)}
-    words = _text(root, "words.txt", read).splitlines() if "words.txt" in present else []
-    names = dict(line.split("\t", 1) for line in words if "\t" in line)
+    images = [f for f in files if f.startswith("train/") and "/images/" in f and f.lower().endswith(IMAGE_SUFFIXES)]
+    train = [(file, file.split("/")[1]) for file in images]
     test = []
     for line in _text(root, ANNOTATIONS, read).splitlines():
-        file, _, rest = line.partition("\t")
-        wnid = rest.partition("\t")[0]
+        file, wnid, *_ = [*line.split("\t"), ""]
         if f"val/images/{file}" not in present:
             raise InputError(f"{root} has no val/images/{file}, which {ANNOTATIONS} names; unpack it again.")
         test.append((f"val/images/{file}", wnid))
-    for file, wnid in [*((file, file.split("/")[1]) for file in train), *test]:
-        if wnid not in ids:
-            raise InputError(f"{root}/{file} is of the unknown class {wnid}; wnids.txt must name every class.")
+    listed = _text(root, "wnids.txt", read).split() if "wnids.txt" in present else {wnid for _, wnid in train}
+    wnids = sorted(listed)
+    words = _text(root, "words.txt", read).splitlines() if "words.txt" in present else []
+    names = dict(line.split("\t", 1) for line in words if "\t" in line)
     called = [names.get(wnid, wnid) for wnid in wnids]
+    expected = "wnids.txt must name every class"
     return RawDataset(
-        _split(root, [(file, ids[file.split("/")[1]]) for file in train], read),
-        _split(root, [(file, ids[wnid]) for file, wnid in test], read),
+        _split(root, train, wnids, expected, read),
+        _split(root, test, wnids, expected, read),
         # two kinds of crane are two classes
         tuple(c if called.count(c) == 1 else f"{c} ({wnid})" for c, wnid in zip(called, wnids, strict=True)),
     )
@@ -125,29 +113,25 @@ def _text(root: str, file: str, read: Read) -> str:
         raise InputError(f"{root}/{file} cannot be read ({reason(error)}); download it again.") from error
 
 
-def _split(root: str, files: list[tuple[str, int]], read: Read) -> RawSplit:
-    def images() -> Iterator[RawImage]:
-        for file, _ in files:
-            yield f"{root}/{file}", functools.partial(read, file)
+def _split(root: str, files: list[tuple[str, str]], classes: list[str], expected: str, read: Read) -> RawSplit:
+    """files: with their classes. expected: what to say of a file whose class is not one of `classes`."""
+    ids = {name: i for i, name in enumerate(classes)}
+    for file, name in files:
+        if name not in ids:
+            raise InputError(f"{root}/{file} is of the unknown class {name}; {expected}.")
+    images = [(f"{root}/{file}", functools.partial(read, file)) for file, _ in files]
+    return RawSplit(np.array([ids[name] for _, name in files], np.int64), lambda: images)
 
-    return RawSplit(np.array([label for _, label in files], np.int64), images)
 
-
-def _walk(folder: Path, below: tuple[str, ...]) -> list[str]:
-    """All files under these subfolders ("": all there are), relative to `folder`, sorted; hidden ones are left out."""
+def _walk(folder: Path, below: str) -> list[str]:
+    """All files under a subfolder ("": all there are), relative to `folder`, sorted; hidden ones are left out."""
     paths: list[str] = []
-    for start in below:
-        for root, folders, files in os.walk(folder / start, followlinks=True):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            inside = os.path.relpath(root, folder).replace(os.sep, "/")
-            prefix = "" if inside == "." else f"{inside}/"
-            paths += [prefix + name for name in files if not name.startswith(".")]
+    for root, folders, files in os.walk(folder / below, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        inside = os.path.relpath(root, folder).replace(os.sep, "/")
+        prefix = "" if inside == "." else f"{inside}/"
+        paths += [prefix + name for name in files if not name.startswith(".")]
     return sorted(paths)
-
-
-def _absolute(folder: Path, files: list[str]) -> tuple[str, ...]:
-    root = os.path.abspath(folder)
-    return tuple(f"{root}/{file}" for file in files)
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -1,7 +1,7 @@
 """Load a data set by its name or path: the published ones, and the user's own in any layout that can be read.
 
 `load` finds the layout and reads vectors at once; images are decoded once into a cache and memory-mapped from there.
-The modules cifar, folders, parquet, arrays and columns know one kind of layout each.
+The modules cifar, folders, arrays and table_data know one kind of layout each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError, near
 from accuacl.base.progress import OnProgress, check_progress
 from accuacl.base.randomness import rank
-from accuacl.experiments.data import arrays, cifar, columns, folders, parquet, splits
+from accuacl.experiments.data import arrays, cifar, folders, table_data
 from accuacl.experiments.data.cache import DecodeOptions, build_cache, read_cache
 from accuacl.experiments.data.dataset import (
     ColumnNames,
@@ -34,7 +34,7 @@ from accuacl.experiments.data.dataset import (
     fingerprint,
     natural,
 )
-from accuacl.experiments.data.splits import SplitFiles, find_tables
+from accuacl.experiments.data.splits import HELD_OUT, SplitFiles, find_tables
 from accuacl.experiments.data.table_files import COLUMNAR, COMPRESSED, TEXT_SUFFIXES, table_suffix
 
 
@@ -78,7 +78,7 @@ def load(
 
     name: digits (always there), cifar10, cifar100, tiny-imagenet; or a file or folder, here or in data_dir: images
     (train/<class>/*, test/<class>/*), NumPy arrays (see `arrays`), tables (CSV, TSV, JSON, JSON lines,
-    Parquet, Arrow; see `columns`); or a folder with such a file or folder for each task: task-1, task-2, ...
+    Parquet, Arrow; see `table_data`); or a folder with such a file or folder for each task: task-1, task-2, ...
     Without a test split, a fifth of each class is held out, with a warning.
     data_dir: where published data sets lie, each in a folder of its name or not; default: $ACCUACL_DATA.
     cache_dir: where decoded images are kept for the next start; default: $ACCUACL_CACHE or ~/.cache/accuacl.
@@ -152,30 +152,29 @@ def own_data(name: str, data_dir: Path | None = None, what: str = "data set", kn
 
 def holds_vectors(path: Path) -> bool:
     """Whether the user's own data are vectors and not images; only a header is read."""
-    first = next(iter(_task_paths(path)), path)
-    fields = arrays.find(first)
-    if fields is not None:
-        return arrays.are_vectors(fields)
-    files = find_tables(first)
-    return files is not None and not columns.name_images(files)
+    fields, files = _arrays_or_tables(path)
+    return arrays.are_vectors(fields) if fields else files is not None and not table_data.image_column(files)
 
 
 def holds_columns(path: Path) -> bool:
     """Whether the user's own vectors are columns of a table, and not embeddings; only a header is read."""
-    first = next(iter(_task_paths(path)), path)
-    files = None if arrays.find(first) else find_tables(first)
-    return files is not None and not any(columns.has_column(files, name) for name in columns.LISTS)
+    _, files = _arrays_or_tables(path)
+    return files is not None and not set(table_data.LISTS) & set(files.columns)
 
 
 def holds_tasks(path: Path) -> bool:
     """Whether the user's own data say which task an example is of, by a column or by a folder or file each."""
     if _task_paths(path):
         return True
-    fields = arrays.find(path)
-    if fields is not None:
-        return "train_task" in fields
-    files = find_tables(path)
-    return files is not None and columns.has_column(files, "task")
+    fields, files = _arrays_or_tables(path)
+    return "train_task" in fields if fields else files is not None and "task" in files.columns
+
+
+def _arrays_or_tables(path: Path) -> tuple[arrays.Fields | None, SplitFiles | None]:
+    """The arrays or tables that the user's own data, or those of the first task, consist of."""
+    first = next(iter(_task_paths(path)), path)
+    fields = arrays.find(first)
+    return fields, None if fields else find_tables(first)
 
 
 def is_task(path: Path) -> bool:
@@ -206,12 +205,13 @@ def _find_published(name: str, data_dir: Path | None = None) -> Source:
             f"in a folder and name it {NAME_IT}."
         )
     for folder in (data_dir / name, data_dir):
-        source = cifar.find(name, folder)
-        if source is None and name == "tiny-imagenet":
-            source = folders.find_tiny(folder)
-        source = source or parquet.find(folder)
+        source = folders.find_tiny(folder) if name == "tiny-imagenet" else cifar.find(name, folder)
         if source:
             return source
+        if files := find_tables(folder, (".parquet",)):
+            if not files.test:
+                raise InputError(f"{files.place} has train-*.parquet but no test-* or valid-*.parquet; add them.")
+            return table_data.find_images(files)
     raise InputError(
         f"{name} is not in {data_dir / name} nor in {data_dir}; put {known.files} there, "
         f"as published on {known.published}, or name another folder {NAME_IT}."
@@ -230,18 +230,23 @@ def _load_own(name: str, path: Path, cache_dir: Path | None, options: DecodeOpti
         if named.task:
             raise InputError(f"{path} has a file or folder for each task, so leave out --task-column.")
         return _joined(name, [(_task_name(p), _load_own(str(p), p, cache_dir, options, named)) for p in paths])
-    fields, files = arrays.find(path), find_tables(path)
+    fields, files = _arrays_or_tables(path)
     if any(named) and (fields or not files):
         option = "--label-column" if named.label else "--task-column"
         column = named.label or named.task
         raise InputError(f"{path} is not a table, so it has no column {column!r}; leave out {option}.")
     if fields:
         data, held_out = arrays.read(name, path, fields), arrays.held_out(fields)
-    elif files and not columns.name_images(files):
-        data, held_out = columns.read_vectors(name, files, named)
+    elif files and not table_data.image_column(files):
+        data, held_out = table_data.read_vectors(name, files, named), files.held_out
     else:
-        source = _find_images(path, files, named)
-        data, held_out = _load_images(name, source, cache_dir, options), splits.READING in source.reading
+        source = table_data.find_images(files, named) if files else folders.find_tiny(path) or folders.find(path)
+        if source is None:
+            raise InputError(
+                f"{path} holds no data set; put train/<class>/ and test/<class>/ with images there, {PARQUET}, "
+                "train.csv and test.csv, or the arrays x_train, y_train, x_test and y_test as .npy or .npz."
+            )
+        data, held_out = _load_images(name, source, cache_dir, options), HELD_OUT in source.reading
     if options.size is not None and (fields or data.train.inputs.ndim == 2):
         raise InputError(f"{path} holds arrays and --image-size is for files of images; leave it out.")
     if held_out:
@@ -253,28 +258,16 @@ def _load_own(name: str, path: Path, cache_dir: Path | None, options: DecodeOpti
     return data
 
 
-def _find_images(path: Path, files: SplitFiles | None, named: ColumnNames) -> Source:
-    """The images in a folder, or in these tables of it."""
-    if files:
-        return parquet.find_own(files, named) if columns.hold_images(files) else columns.find_images(files, named)
-    source = folders.find_tiny(path) or folders.find(path)
-    if source is None:
-        raise InputError(
-            f"{path} holds no data set; put train/<class>/ and test/<class>/ with images there, {PARQUET}, train.csv "
-            "and test.csv, or the arrays x_train, y_train, x_test and y_test as .npy or .npz."
-        )
-    return source
-
-
 def _load_images(name: str, source: Source, cache_dir: Path | None, options: DecodeOptions) -> Dataset:
     home = _cache_folder(name, source, cache_dir, options.size)
     made_from = fingerprint(source.files, source.reading)
-    cached = read_cache(home, made_from)
-    if cached is None or (cached.skipped and not options.skip_bad):  # then decoding again names what is bad
-        cached = build_cache(home, _open(name, source), made_from, options)
-    if cached.skipped:
-        warnings.warn(f"{name}: {cached.skipped} images could not be read and were left out.", stacklevel=3)
-    return Dataset(name, cached.train, cached.test, cached.classes)
+    cached = read_cache(name, home, made_from)
+    if cached is None or (cached[1] and not options.skip_bad):  # then decoding again names what is bad
+        cached = build_cache(name, home, _open(name, source), made_from, options)
+    data, skipped = cached
+    if skipped:
+        warnings.warn(f"{name}: {skipped} images could not be read and were left out.", stacklevel=3)
+    return data
 
 
 def _open(name: str, source: Source) -> RawDataset:
@@ -289,8 +282,7 @@ def _open(name: str, source: Source) -> RawDataset:
             f"{source.path} has {len(classes)} classes and {name} has {PUBLISHED[name].classes}; "
             f"put {PUBLISHED[name].files} there instead, or give the folder itself as the name of the data set."
         )
-    check_labels(raw.train.labels, len(classes), f"{source.path}, train")
-    check_labels(raw.test.labels, len(classes), f"{source.path}, test")
+    check_labels(raw.train.labels, raw.test.labels, len(classes), source.path)
     return replace(raw, classes=classes)
 
 
@@ -326,35 +318,35 @@ def _task_name(path: Path) -> str:
 
 def _joined(name: str, tasks: Sequence[tuple[str, Dataset]]) -> Dataset:
     """The tasks' data sets as one; its column `task` says which each row is of. Classes are the same by their names."""
-    shapes = {task: data.train.inputs.shape[1:] for task, data in tasks}
-    first, shape = next(iter(shapes.items()))
-    for task, other in shapes.items():
+    first, like = tasks[0]
+    shape = like.train.inputs.shape[1:]
+    for task, data in tasks:
+        other = data.train.inputs.shape[1:]
         if other != shape:
             raise InputError(
                 f"{name}: inputs of {first} have the shape {shape}, those of {task} {other}; make them alike, images "
                 "with --image-size."
             )
-    for task, data in tasks:
-        if data.made_of != tasks[0][1].made_of:
+        if data.made_of != like.made_of:
             raise InputError(
-                f"{name}: {first} has the columns of numbers {', '.join(tasks[0][1].made_of)}, and {task} "
+                f"{name}: {first} has the columns of numbers {', '.join(like.made_of)}, and {task} "
                 f"{', '.join(data.made_of)}; give them the same names and the same order."
             )
     classes = tuple(sorted({c for _, data in tasks for c in data.classes}, key=natural))
     ids = {c: i for i, c in enumerate(classes)}
-    train = _joined_split([(task, data.train, data.classes) for task, data in tasks], ids)
-    test = _joined_split([(task, data.test, data.classes) for task, data in tasks], ids)
-    return Dataset(name, train, test, classes, tasks[0][1].made_of)
+    to_ids = [np.array([ids[c] for c in data.classes], np.int64) for _, data in tasks]
 
+    def join(splits: list[Split]) -> Split:
+        columns = {"task": np.repeat([task for task, _ in tasks], [len(split) for split in splits])}
+        if all("domain" in split.columns for split in splits):
+            columns["domain"] = np.concatenate([split.columns["domain"] for split in splits])
+        inputs: Any = [split.inputs for split in splits]
+        labels = [table[split.labels] for table, split in zip(to_ids, splits, strict=True)]
+        inputs = _joined_images(inputs) if len(shape) == 3 else np.concatenate(inputs)
+        return Split(inputs, np.concatenate(labels), columns)
 
-def _joined_split(tasks: Sequence[tuple[str, Split, tuple[str, ...]]], ids: dict[str, int]) -> Split:
-    inputs = [split.inputs for _, split, _ in tasks]
-    labels = [np.array([ids[c] for c in classes], np.int64)[split.labels] for _, split, classes in tasks]
-    together = cast(NDArray[Any], _joined_images(inputs)) if inputs[0].ndim == 4 else np.concatenate(inputs)
-    columns = {"task": np.concatenate([np.full(len(split), task) for task, split, _ in tasks])}
-    if all("domain" in split.columns for _, split, _ in tasks):
-        columns["domain"] = np.concatenate([split.columns["domain"] for _, split, _ in tasks])
-    return Split(together, np.concatenate(labels), columns)
+    train, test = join([data.train for _, data in tasks]), join([data.test for _, data in tasks])
+    return Dataset(name, train, test, classes, like.made_of)
 
 
 def _joined_images(parts: Sequence[NDArray[Any]]) -> LazyImages:

@@ -5,13 +5,13 @@ Files are train.csv and test.csv, shards of these, or folders that Hugging Face 
 
 from __future__ import annotations
 
-import itertools
+import functools
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,13 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reading
 from accuacl.base.randomness import derive, hash_ids
 from accuacl.experiments.data.arrival import ordinals
-from accuacl.experiments.data.dataset import RawSplit, Split
-from accuacl.experiments.data.table_files import SUFFIXES, table_suffix
+from accuacl.experiments.data.dataset import TESTS, RawSplit, Split
+from accuacl.experiments.data.table_files import SUFFIXES, column_names, table_suffix
 
 SAVED = "state.json"  # what Hugging Face `datasets` writes beside the Arrow files of a split
-TESTS = (r"test", r"val(id|idation)?")
-READING = "a fifth held out"  # what `Source.reading` has then
+HELD_OUT = "a fifth held out"  # what `Source.reading` has then
+
+S = TypeVar("S", Split, RawSplit)
 
 
 @dataclass(frozen=True)
@@ -36,27 +37,35 @@ class SplitFiles:
     train: tuple[Path, ...]
     test: tuple[Path, ...] = ()
 
+    @functools.cached_property
+    def columns(self) -> list[str]:
+        """The names of the columns of the training split."""
+        return column_names(self.train[0])
 
-def find_tables(path: Path) -> SplitFiles | None:
+    @property
+    def held_out(self) -> bool:
+        """Whether neither files nor a column say which rows test."""
+        return not self.test and "split" not in self.columns
+
+
+def find_tables(path: Path, suffixes: Sequence[str] = SUFFIXES) -> SplitFiles | None:
     """The tables in a folder, or the one that a file is; None if there are none."""
     if path.is_file():
         return SplitFiles(path, (path,)) if table_suffix(path) else None
     if (path / SAVED).is_file():
-        return SplitFiles(path, saved_files(path))
+        return SplitFiles(path, _saved_files(path))
     for folder in (path, path / "data"):
-        for suffix in SUFFIXES:
-            train = shards(folder, "train", suffix)
-            if train:
-                tests = (shards(folder, split, suffix) for split in TESTS)
-                return SplitFiles(folder, tuple(train), tuple(next((files for files in tests if files), ())))
+        for suffix in suffixes:
+            if train := _shards(folder, "train", suffix):
+                tests = (_shards(folder, name, suffix) for name in TESTS)
+                return SplitFiles(folder, train, next(filter(None, tests), ()))
         if (folder / "train" / SAVED).is_file():
-            names = ("test", "validation", "valid", "val")
-            test = next((folder / name for name in names if (folder / name / SAVED).is_file()), None)
-            return SplitFiles(folder, saved_files(folder / "train"), saved_files(test) if test else ())
+            tests = (_saved_files(folder / name) for name in TESTS if (folder / name / SAVED).is_file())
+            return SplitFiles(folder, _saved_files(folder / "train"), next(tests, ()))
     return None
 
 
-def shards(folder: Path, split: str, suffix: str) -> list[Path]:
+def _shards(folder: Path, split: str, suffix: str) -> tuple[Path, ...]:
     """The files of a split: `train.csv`, or all of `train-00000-of-00003.parquet` and so on."""
     named = rf"{split}(-.*)?"
     files = sorted(p for p in folder.glob(f"*{suffix}") if re.fullmatch(named, p.name.removesuffix(suffix)))
@@ -64,10 +73,10 @@ def shards(folder: Path, split: str, suffix: str) -> list[Path]:
         of = re.fullmatch(r".*-\d+-of-(\d+)", file.name.removesuffix(suffix))
         if of and int(of[1]) != len(files):
             raise InputError(f"{folder} has {len(files)} of the {int(of[1])} shards of {file.name}; add the others.")
-    return files
+    return tuple(files)
 
 
-def saved_files(folder: Path) -> tuple[Path, ...]:
+def _saved_files(folder: Path) -> tuple[Path, ...]:
     """The Arrow files of a split that `datasets` saved, in its order."""
     path = folder / SAVED
     with reading(path):
@@ -100,22 +109,9 @@ def held_out(labels: NDArray[np.int64]) -> NDArray[np.bool_]:
     return chosen
 
 
-def split_rows(split: Split) -> tuple[Split, Split]:
-    """Training and test split of one."""
-    chosen = held_out(split.labels)
-    train, test = (
-        Split(split.inputs[rows], split.labels[rows], {name: values[rows] for name, values in split.columns.items()})
-        for rows in (~chosen, chosen)
-    )
-    return train, test
-
-
-def split_raw(raw: RawSplit) -> tuple[RawSplit, RawSplit]:
-    """Training and test split of one whose images are not decoded yet."""
-    chosen = held_out(raw.labels)
-
-    def part(rows: NDArray[np.bool_]) -> RawSplit:
-        columns: dict[str, list[Any]] = {n: list(itertools.compress(v, rows)) for n, v in raw.columns.items()}
-        return RawSplit(raw.labels[rows], lambda: itertools.compress(raw.images(), rows), columns)
-
-    return part(~chosen), part(chosen)
+def in_two(splits: Sequence[S], tests: NDArray[np.bool_] | None = None) -> tuple[S, S]:
+    """Training and test split; of a single one, the rows in `tests` are its test split, by default those held out."""
+    if len(splits) == 2:
+        return splits[0], splits[1]
+    tests = held_out(splits[0].labels) if tests is None else tests
+    return splits[0].take(~tests), splits[0].take(tests)

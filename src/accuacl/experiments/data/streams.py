@@ -1,8 +1,8 @@
 """Streams of tasks: a data set's examples arrive a part at a time.
 
-`class_incremental` makes the paper's stream, in which every task brings new classes. `make_stream` makes any other:
-tasks by domain, by a column of the data or by a user's function (`register`), with classes that come back, overlap,
-are rare, or are labelled wrongly (`StreamOptions`).
+`make_stream` makes the paper's stream, in which every task brings new classes, and any other: tasks by domain, by a
+column of the data or by a user's function (`register`), with classes that come back, overlap, are rare, or are labelled
+wrongly (`StreamOptions`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ from accuacl.experiments.data.arrival import (
     by_classes,
     by_column,
     by_domains,
-    look_up,
     ordinals,
     shared_out,
-    tasks_of,
     with_tests,
 )
 from accuacl.experiments.data.corruptions import wrong_answers
@@ -55,12 +53,10 @@ class Stream:
     No training row is in two tasks; a test row may be. `answers` are the labels that the oracle gives: those of the
     data set, or others where labels are noisy.
 
-    >>> from accuacl.experiments.data import class_incremental, load
-    >>> stream = class_incremental(load("digits"), tasks=5, order=[8, 3, 0, 1, 2, 4, 5, 6, 7, 9])
-    >>> [task.classes for task in stream][:2]
-    [(8, 3), (0, 1)]
-    >>> stream.to_model([3, 8, 0]), stream.to_dataset([1, 0, 2])
-    (array([1, 0, 2]), array([3, 8, 0]))
+    >>> from accuacl.experiments.data import load, make_stream
+    >>> stream = make_stream(load("digits"), [[8, 3], [0, 1]])
+    >>> [task.classes for task in stream], stream.to_model([3, 8, 0])
+    ([(8, 3), (0, 1)], array([1, 0, 2]))
     """
 
     def __init__(self, dataset: Dataset, tasks: Sequence[Task], answers: NDArray[np.int64] | None = None) -> None:
@@ -81,11 +77,11 @@ class Stream:
 
     def to_model(self, labels: ArrayLike) -> NDArray[np.int64]:
         """The data set's class ids as the model's."""
-        return look_up(self._model_ids, labels, f"the classes of this stream are {list(self.order)}")
-
-    def to_dataset(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """The model's class ids as the data set's."""
-        return look_up(np.array(self.order), ids, f"the model's classes are 0 to {len(self.order) - 1}")
+        given = np.asarray(labels, np.int64)
+        known = np.isin(given, self.order)
+        if not known.all():
+            raise InputError(f"class {given[~known][0]} is unknown; the classes of this stream are {list(self.order)}.")
+        return self._model_ids[given]
 
     @property
     def tests_once(self) -> bool:
@@ -128,21 +124,6 @@ class StreamOptions:
 
 
 REGULAR = StreamOptions()
-
-
-def class_incremental(
-    dataset: Dataset,
-    tasks: int,
-    classes_per_task: int | None = None,
-    order: str | Sequence[int] = "fixed",
-    seed: int = 0,
-) -> Stream:
-    """Tasks of `classes_per_task` classes each, by default as many as share all classes evenly.
-
-    order: "fixed" (0, 1, 2, ...), "tasks" (the fixed tasks, permuted by seed), "classes" (classes permuted by seed), or
-    the class ids themselves in their order. With fewer tasks than there are classes for, the first ones are taken.
-    """
-    return make_stream(dataset, tasks_of(len(dataset.classes), tasks, classes_per_task, order, seed))
 
 
 def make_stream(

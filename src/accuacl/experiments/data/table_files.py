@@ -15,6 +15,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -35,11 +36,14 @@ NUMBERED = re.compile(r"\d{1,5}")  # a number that may name a column: a year, or
 ROW_NUMBERS = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
 
 
+@dataclass(frozen=True, eq=False)
 class DataTable:
     """A table in memory: `columns` is pyarrow's. delimited: from CSV or TSV, so that all columns hold texts."""
 
-    def __init__(self, path: Path, columns: Any, lines: list[int] | None = None, delimited: bool = False) -> None:
-        self.path, self.columns, self.lines, self.delimited = path, columns, lines, delimited
+    path: Path
+    columns: Any
+    lines: list[int] | None = None  # in which the rows begin
+    delimited: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -68,22 +72,26 @@ def read_table(path: Path) -> DataTable:
     if suffix in COLUMNAR:
         return read_columnar(path)
     if suffix in DELIMITERS:
-        texts, lines = _read_delimited(path, DELIMITERS[suffix])
-        return DataTable(path, pa.table({name: pa.array(texts[name], pa.string()) for name in texts}), lines, True)
-    plain = _read_lines(path) if suffix == ".txt" else []
-    if plain and not plain[0].lstrip().startswith("{"):
-        return DataTable(path, pa.table({"text": pa.array(plain, pa.string())}), list(range(1, len(plain) + 1)))
+        columns, lines = _read_delimited(path, DELIMITERS[suffix])
+        return DataTable(path, pa.table({name: pa.array(columns[name], pa.string()) for name in columns}), lines, True)
+    if suffix == ".txt":
+        with _open_text(path) as file:
+            texts = [line.rstrip("\r\n") for line in file]
+        if texts and not texts[0].lstrip().startswith("{"):
+            return DataTable(path, pa.table({"text": pa.array(texts, pa.string())}), list(range(1, len(texts) + 1)))
     rows, begins = (_read_json(path), None) if suffix == ".json" else _read_json_lines(path)
     names = list(dict.fromkeys(name for row in rows for name in row))
     return DataTable(path, pa.table({name: _column(path, name, rows) for name in names}), begins)
 
 
-def read_columnar(path: Path) -> DataTable:
-    """The whole table in a Parquet file, or in an Arrow file if it ends in .arrow."""
+def read_columnar(path: Path, without: str = "") -> DataTable:
+    """The whole table in a Parquet file, or in an Arrow file if it ends in .arrow, but for a column."""
     import pyarrow as pa
 
+    file = open_columnar(path)
+    columns = [name for name in file.schema_arrow.names if name != without] if without else None
     try:
-        return DataTable(path, open_columnar(path).read())
+        return DataTable(path, file.read(columns=columns))
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is damaged ({reason(error)}); write it again.") from error
 
@@ -168,40 +176,39 @@ def _read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], l
     """The columns by name, and the line in which each row begins."""
     csv.field_size_limit(2**27)
     rows: list[list[str]] = []
-    lines: list[int] = []
-    several: list[tuple[int, int]] = []  # first and last line of rows that have several
+    lines: list[tuple[int, int]] = []  # the first and the last of each row
     line = 0
     try:
         with _open_text(path) as file:
             reader = csv.reader(file, delimiter=_delimiter(file, delimiter), strict=True)
             for row in reader:
                 begins, line = line + 1, reader.line_num
-                if not row:
-                    continue
-                if rows and len(row) != len(rows[0]):
+                if rows and row and len(row) != len(rows[0]):
                     raise InputError(
                         f"{path}: line {begins} has {len(row)} fields and the header {len(rows[0])}; put a text that "
                         "holds the delimiter in quotation marks, or fix the line."
                     )
-                if line > begins:
-                    several.append((begins, line))
-                rows.append(row)
-                lines.append(begins)
+                if row:
+                    rows.append(row)
+                    lines.append((begins, line))
     except csv.Error as error:
         raise InputError(
             f"{path}: a quotation mark in the row that begins in line {line + 1} does not fit ({error}); close it, and "
             'write "" for one inside a quoted text.'
         ) from None
     header = rows[0] if rows else []
-    _check_header(path, header, rows[1:])
-    _warn_of_commas(path, header, rows[1:])
+    columns = [[row[i] for row in rows[1:]] for i in range(len(header))]
+    _check_header(path, header, columns)
+    _warn_of_commas(path, header, columns)
+    several = [(begins, ends) for begins, ends in lines if begins < ends]
     if several:
         warnings.warn(
             f"{path}: {len(several)} of {len(rows) - 1} rows run over several lines, first lines {several[0][0]} to "
             f"{several[0][1]}; if that is not intended, look for a stray quotation mark there.",
             stacklevel=4,
         )
-    return {n: [row[i] for row in rows[1:]] for i, n in enumerate(header) if n not in ROW_NUMBERS}, lines[1:]
+    named = {name: column for name, column in zip(header, columns, strict=True) if name not in ROW_NUMBERS}
+    return named, [begins for begins, _ in lines[1:]]
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
@@ -210,9 +217,9 @@ def _header(path: Path, delimiter: str) -> list[str]:
         return next(csv.reader(file, delimiter=_delimiter(file, delimiter)), [])
 
 
-def _check_header(path: Path, header: list[str], rows: list[list[str]]) -> None:
+def _check_header(path: Path, header: list[str], columns: list[list[str]]) -> None:
     """Refuse a first line that is a row of the data: a header would be missing, and the row lost."""
-    if _looks_like_data(header, rows):
+    if _looks_like_data(header, columns):
         cells = [cell if len(cell) <= 20 else f"{cell[:17]}..." for cell in header[:5]]
         shown = ", ".join(cells + ["..."] * (len(header) > 5))
         raise InputError(f"the first line of {path} looks like data ({shown}); write a header line above it.")
@@ -222,32 +229,34 @@ def _check_header(path: Path, header: list[str], rows: list[list[str]]) -> None:
             raise InputError(f"{path} has two columns named {name!r}; give each its own name{missing}.")
 
 
-def _looks_like_data(header: list[str], rows: list[list[str]]) -> bool:
+def _looks_like_data(header: list[str], columns: list[list[str]]) -> bool:
     """Whether the first line is a row like the others.
 
     It has a number that cannot name a column; or whole numbers above numbers, and beside them texts that their columns
     have too, or nothing else. Numbers that count up by one, as years do, may be names.
 
-    >>> _looks_like_data(["7", "5", "cat"], [["6", "1", "dog"], ["2", "9", "cat"]])
+    >>> _looks_like_data(["7", "5", "cat"], [["6", "2"], ["1", "9"], ["dog", "cat"]])
     True
-    >>> _looks_like_data(["2019", "2020", "label"], [["6", "1", "dog"]])
+    >>> _looks_like_data(["2019", "2020", "label"], [["6"], ["1"], ["dog"]])
     False
     """
-    columns = [[row[i] for row in rows] for i in range(len(header))]
-    numbers = [i for i, name in enumerate(header) if NUMBER.fullmatch(name) and _are_numbers(columns[i])]
-    if any(not NUMBERED.fullmatch(header[i]) for i in numbers):
-        return True
-    texts = [i for i in range(len(header)) if i not in numbers]
+    numbers, texts = [], []
+    for name, cells in zip(header, columns, strict=True):
+        if not NUMBER.fullmatch(name) or not all(NUMBER.fullmatch(cell) for cell in cells if cell.strip()):
+            texts.append(name in cells)
+        elif NUMBERED.fullmatch(name):
+            numbers.append(int(name))
+        else:
+            return True
     if texts:
-        return bool(numbers) and all(header[i] in columns[i] for i in texts)
-    values = [int(header[i]) for i in numbers]
-    return bool(rows) and any(after - before != 1 for before, after in pairwise(values))
+        return bool(numbers) and all(texts)
+    return bool(header and columns[0]) and any(after - before != 1 for before, after in pairwise(numbers))
 
 
-def _warn_of_commas(path: Path, header: list[str], rows: list[list[str]]) -> None:
-    """Warn of columns of numbers that have a decimal comma, which are texts here."""
-    for i, name in enumerate(header):
-        cells = [row[i] for row in rows if row[i].strip()]
+def _warn_of_commas(path: Path, header: list[str], columns: list[list[str]]) -> None:
+    """Warn of a column of numbers that have a decimal comma, which are texts here."""
+    for name, column in zip(header, columns, strict=True):
+        cells = [cell for cell in column if cell.strip()]
         commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
         if commas and all(DECIMAL_COMMA.fullmatch(cell) or NUMBER.fullmatch(cell) for cell in cells):
             warnings.warn(
@@ -256,15 +265,6 @@ def _warn_of_commas(path: Path, header: list[str], rows: list[list[str]]) -> Non
                 stacklevel=5,
             )
             return
-
-
-def _are_numbers(cells: list[str]) -> bool:
-    """Whether all cells that are not empty are numbers.
-
-    >>> _are_numbers(["1", "", "-2.5e3"]), _are_numbers(["1", "no"])
-    (True, False)
-    """
-    return all(NUMBER.fullmatch(cell) for cell in cells if cell.strip())
 
 
 def _delimiter(file: IO[str], usual: str) -> str:
@@ -313,12 +313,6 @@ def _object(row: Any, where: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise InputError(f'{where} is not a JSON object; write {{"label": ..., ...}}.')
     return row
-
-
-def _read_lines(path: Path) -> list[str]:
-    """The lines of a file, without their ends."""
-    with _open_text(path) as file:
-        return [line.rstrip("\r\n") for line in file]
 
 
 @contextmanager

@@ -5,18 +5,14 @@ Ridge regression, and kernel ridge regression, which may also learn from the unl
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
-from torch import Tensor
 
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiments.heads import candidates_of_kind, fit_ridge, fit_with_pool
 from accuacl.experiments.learners.loop import Learner
-from accuacl.experiments.learners.round import EVALUATED
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.models import KernelLayer
-from accuacl.torch import evaluating
 
 
 class Ridge(Learner):
@@ -31,11 +27,9 @@ class Ridge(Learner):
 
     def train(self, progress: OnProgress | None = None) -> None:
         round, labels = self.round, self.round.labels.cpu()
-        features = round.evaluated(round.model.embed, torch.arange(len(labels)))
+        features = torch.from_numpy(round.evaluated_inputs(round.model.embed, round.inputs))
         real = torch.from_numpy(round.ids >= 0)  # rows with negative ids represent examples kept only as sums
-        head = fit_ridge(
-            torch.from_numpy(features), labels, round.model.head.out_features, real, round.training.generalised
-        )
+        head = fit_ridge(features, labels, round.model.head.out_features, real)
         with torch.no_grad():
             round.model.head.weight.copy_(head.weight)
             round.model.head.bias.copy_(head.bias)
@@ -59,7 +53,7 @@ class KernelRidge(Learner):
     def train(self, progress: OnProgress | None = None) -> None:
         round, training = self.round, self.round.training
         labels = round.labels.cpu().numpy()
-        x, pools = self._embedded(round.inputs), [self._embedded(pool) for pool in round.pools]
+        x, *pools = (round.evaluated_inputs(round.model.embed, part) for part in (round.inputs, *round.pools))
         blocks = training.blocks or ((0, x.shape[1]),)
         with threadpool_limits(torch.get_num_threads()):  # the last bits depend on their number
             head = fit_with_pool(
@@ -77,16 +71,6 @@ class KernelRidge(Learner):
         self.facts = {"ridge": head.ridge, "sharpness": head.sharpness, **head.left_out(labels), **head.learned}
         if progress:
             progress(Progress(1, 1, "kernel", "training", (1, 1)))
-
-    def _embedded(self, inputs: Tensor) -> np.ndarray:
-        """Embeddings of inputs as the model sees them."""
-        round = self.round
-        with torch.no_grad(), evaluating(round.model):
-            parts = [
-                round.model.embed(round.transform.plain(part.to(round.training.device))).cpu()
-                for part in torch.split(inputs, EVALUATED)
-            ]
-        return torch.cat(parts).numpy()
 
     def remember(self) -> Memory:
         return self.keep_all()

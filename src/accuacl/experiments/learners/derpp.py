@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from accuacl.base.randomness import derive
 from accuacl.experiments.learners.loop import Learner
-from accuacl.experiments.learners.round import Round, cycle, draw
+from accuacl.experiments.learners.round import Round
 from accuacl.experiments.memory import Memory, class_balanced, reservoir
 
 
@@ -23,21 +23,18 @@ class DERpp(Learner):
 
     def __init__(self, round: Round) -> None:
         super().__init__(round)
-        self.buffer.require("logits", "der++")
         self.stored = stored_logits(self.buffer, np.arange(len(self.buffer))).to(round.training.device)
 
     def start_epoch(self, epoch: int) -> None:
-        draws = self.round.drawn(epoch, "replay")
-        self.replay = cycle(torch.arange(len(self.buffer)), self.round.training.batch, draws, full=True)
+        self.replay = self.round.replay(torch.arange(len(self.buffer)), epoch, full=True)
 
     def observe(self, rows: Tensor) -> Tensor:
-        training, n = self.round.training, len(rows)
-        inside = next(self.replay, None)
+        training, n, inside = self.round.training, len(rows), next(self.replay, rows[:0])
         # One pass for both, as the paper's code has it: BatchNorm then sees in training what it will see in testing.
-        x, y = self.round.augmented(rows if inside is None else torch.cat([rows, self.round.memory_rows[inside]]))
+        x, y = self.round.augmented(torch.cat([rows, self.round.memory_rows[inside]]))
         z = self.round.logits(x)
         loss = cross_entropy(z[:n], y[:n])
-        if inside is not None:
+        if len(inside):
             error = logit_error(z[n:], self.stored[inside.to(z.device)])
             loss = loss + training.alpha * error + training.beta * cross_entropy(z[n:], y[n:])
         return self.round.step(loss)
@@ -69,10 +66,6 @@ class OriginalDERpp(Learner):
     with the logits that training just gave.
     """
 
-    def __init__(self, round: Round) -> None:
-        super().__init__(round)
-        self.buffer.require("logits", "der++")
-
     def start_epoch(self, epoch: int) -> None:
         self.draws = self.round.drawn(epoch, "replay")
         self.memory_seed = derive(*self.round.seed, epoch, "memory")
@@ -95,6 +88,6 @@ class OriginalDERpp(Learner):
 
     def _replayed(self) -> tuple[Tensor, Tensor, Tensor]:
         """Inputs, labels and stored logits of a batch drawn from the memory."""
-        inside = draw(len(self.buffer), self.round.training.batch, self.draws).numpy()
-        x, y = self.round.augmented(self.round.rows_of(self.buffer.ids[inside]))
+        inside, rows = self.draw_from_buffer(self.draws)
+        x, y = self.round.augmented(rows)
         return x, y, stored_logits(self.buffer, inside).to(y.device)

@@ -16,7 +16,7 @@ from accuacl.base.progress import OnProgress
 from accuacl.base.randomness import derive
 from accuacl.experiments.learners.derpp import stored_logits
 from accuacl.experiments.learners.loop import Learner
-from accuacl.experiments.learners.round import Round, cycle
+from accuacl.experiments.learners.round import Round
 from accuacl.experiments.memory import POLICIES, Memory
 
 TEMPERATURE = 2.0
@@ -72,20 +72,18 @@ class ICaRL(Learner):
 
     def __init__(self, round: Round) -> None:
         super().__init__(round)
-        self.buffer.require("logits", "icarl")
         self.mine = round.labels[: round.new].unique()  # type: ignore[no-untyped-call]
         self.earlier = round.seen[~torch.isin(round.seen, self.mine)]
 
     def start_epoch(self, epoch: int) -> None:
-        draws = self.round.drawn(epoch, "replay")
-        self.replay = cycle(torch.arange(len(self.round.memory)), self.round.training.batch, draws, full=False)
+        self.replay = self.round.replay(torch.arange(len(self.round.memory)), epoch)
 
     def observe(self, rows: Tensor) -> Tensor:
-        n, inside = len(rows), next(self.replay, None)
-        x, y = self.round.augmented(rows if inside is None else torch.cat([rows, self.round.memory_rows[inside]]))
+        n, inside = len(rows), next(self.replay, rows[:0])
+        x, y = self.round.augmented(torch.cat([rows, self.round.memory_rows[inside]]))
         z = self.round.logits(x)
         loss = _entropy(z[:, self.mine], (y[:, None] == self.mine).to(z.dtype))
-        if inside is not None and len(self.earlier):
+        if len(inside) and len(self.earlier):
             stored = stored_logits(self.round.memory, inside.numpy()).to(z.device)[:, self.earlier]
             loss = loss + _entropy(z[n:, self.earlier], stored.sigmoid())
         return self.round.step(loss)

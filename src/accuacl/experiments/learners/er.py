@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from accuacl.base.randomness import derive
 from accuacl.experiments.learners.loop import Learner
-from accuacl.experiments.learners.round import cycle, draw, evenly, once
+from accuacl.experiments.learners.round import evenly, once
 from accuacl.experiments.memory import Memory, reservoir
 
 
@@ -22,14 +21,14 @@ class ER(Learner):
     """
 
     def start_epoch(self, epoch: int) -> None:
-        draws = self.round.drawn(epoch, "replay")
-        past, batch = self.round.memory_rows, self.round.training.batch
-        self.replay = cycle(past, batch, draws, full=False) if self.round.training.cycled else once(past, batch, draws)
+        past, training = self.round.memory_rows, self.round.training
+        if training.cycled:
+            self.replay = self.round.replay(past, epoch)
+        else:
+            self.replay = once(past, training.batch, self.round.drawn(epoch, "replay"))
 
     def observe(self, rows: Tensor) -> Tensor:
-        replayed = next(self.replay, None)
-        x, y = self.round.augmented(rows if replayed is None else torch.cat([rows, replayed]))
-        return self.round.step(cross_entropy(self.round.logits(x), y))
+        return self.round.learn(torch.cat([rows, next(self.replay, rows[:0])]))
 
     def remember(self) -> Memory:
         return self.keep(reservoir)
@@ -47,10 +46,7 @@ class OriginalER(Learner):
         self.memory_seed = derive(*self.round.seed, epoch, "memory")
 
     def observe(self, rows: Tensor) -> Tensor:
-        inside = draw(len(self.buffer), self.round.training.batch, self.draws).numpy()
-        replayed = self.round.rows_of(self.buffer.ids[inside])
-        x, y = self.round.augmented(torch.cat([rows, replayed]))
-        loss = self.round.step(cross_entropy(self.round.logits(x), y))
+        loss = self.round.learn(torch.cat([rows, self.draw_from_buffer(self.draws)[1]]))
         ids, labels = self.round.ids_and_labels(rows)
         self.buffer = reservoir(self.buffer, ids, labels, self.round.training.capacity, self.memory_seed)
         return loss
@@ -60,8 +56,7 @@ class Finetune(Learner):
     """Lower bound: cross entropy over the new examples alone; nothing is kept. Equals ER with a memory of 0."""
 
     def observe(self, rows: Tensor) -> Tensor:
-        x, y = self.round.augmented(rows)
-        return self.round.step(cross_entropy(self.round.logits(x), y))
+        return self.round.learn(rows)
 
     def remember(self) -> Memory:
         return Memory.empty()
@@ -79,8 +74,7 @@ class Joint(Learner):
         return evenly(labels, generator) if self.round.training.balanced else torch.arange(len(labels))
 
     def observe(self, rows: Tensor) -> Tensor:
-        x, y = self.round.augmented(rows)
-        return self.round.step(cross_entropy(self.round.logits(x), y))
+        return self.round.learn(rows)
 
     def remember(self) -> Memory:
         return self.keep_all()

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from accuacl.base.randomness import derive
 from accuacl.experiments.learners.loop import Learner
-from accuacl.experiments.learners.round import Round, cycle
+from accuacl.experiments.learners.round import Round
 from accuacl.experiments.memory import Memory, class_balanced
 
 
@@ -19,8 +19,8 @@ class ERACE(Learner):
 
     As in the paper's experiments: among the classes in the batch; the mean of both terms. `original`: among all but
     the seen classes that are not in the batch; the sum. The memory is class-balanced, and the task's labels enter it
-    *before* training, so there is replay in the first task too. A memory batch is full, or
-    the whole of a smaller memory.
+    *before* training, so there is replay in the first task too. A memory batch is full, or the whole of a smaller
+    memory.
     """
 
     def __init__(self, round: Round, original: bool = False) -> None:
@@ -31,8 +31,7 @@ class ERACE(Learner):
         self.with_task = class_balanced(self.buffer, ids, labels, round.training.capacity, seed)
 
     def start_epoch(self, epoch: int) -> None:
-        draws = self.round.drawn(epoch, "replay")
-        self.replay = cycle(self.round.rows_of(self.with_task.ids), self.round.training.batch, draws, full=True)
+        self.replay = self.round.replay(self.round.rows_of(self.with_task.ids), epoch, full=True)
 
     def observe(self, rows: Tensor) -> Tensor:
         x, y = self.round.augmented(rows)

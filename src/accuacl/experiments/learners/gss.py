@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -11,10 +14,12 @@ from torch.nn.functional import cross_entropy, normalize
 from accuacl.base.randomness import derive, torch_generator
 from accuacl.experiments.learners.loop import Learner
 from accuacl.experiments.learners.registry import PAPER
-from accuacl.experiments.learners.round import Round, cycle, draw
+from accuacl.experiments.learners.round import Round, draw
 from accuacl.experiments.memory import Memory, append_scored, class_balanced, replace_scored
 from accuacl.experiments.models import Classifier
 from accuacl.torch import evaluating
+
+Floats: TypeAlias = NDArray[np.float64]
 
 
 class GSS(Learner):
@@ -29,21 +34,16 @@ class GSS(Learner):
     def __init__(self, round: Round) -> None:
         super().__init__(round)
         self.scores_examples = round.training.policy == PAPER and round.training.capacity > 0
-        if self.scores_examples:
-            self.buffer.require("scores", "gss")
 
     def start_epoch(self, epoch: int) -> None:
-        seed, training = self.round.seed, self.round.training
-        draws = self.round.drawn(epoch, "replay")
-        self.replay = cycle(self.round.memory_rows, training.batch, draws, full=False)
-        self.subsets = torch_generator(*seed, epoch, "subsets")
-        self.scoring = self.scores_examples and self.round.last_round and epoch == training.epochs - 1
+        self.replay = self.round.replay(self.round.memory_rows, epoch)
+        self.subsets = torch_generator(*self.round.seed, epoch, "subsets")
+        last = self.round.last_round and epoch == self.round.training.epochs - 1
+        self.scoring = self.scores_examples and last
         self.epoch, self.steps = epoch, 0
 
     def observe(self, rows: Tensor) -> Tensor:
-        replayed = next(self.replay, None)
-        x, y = self.round.augmented(rows if replayed is None else torch.cat([rows, replayed]))
-        loss = self.round.step(cross_entropy(self.round.logits(x), y))
+        loss = self.round.learn(torch.cat([rows, next(self.replay, rows[:0])]))
         if self.scoring:
             with evaluating(self.round.model):
                 self.offer(self.round.outside(self.buffer, rows))
@@ -58,21 +58,13 @@ class GSS(Learner):
         if not len(rows):
             return
         training, model = self.round.training, self.round.model
-        ids, labels = self.round.ids_and_labels(rows)
         x, y = self.round.plain(rows)
-        batch = min(training.batch, len(self.buffer))
-        others = subset_directions(self.round, self.buffer, batch, self.subsets)
-        if len(self.buffer) < training.capacity:
-            scores = similarities(model, x, y, others)
-            self.buffer = append_scored(self.buffer, ids, labels, scores, training.capacity)
-        elif similarity(model, x, y, others) < 0:
-            assert self.buffer.scores is not None
-            scores, weights = similarities(model, x, y, others), scaled(self.buffer.scores)
-            seed = derive(*self.round.seed, self.epoch, self.steps, "memory")
-            self.buffer = replace_scored(self.buffer, ids, labels, scores, weights, seed)
+        others = subset_directions(self.round, self.buffer, min(training.batch, len(self.buffer)), self.subsets)
+        if len(self.buffer) < training.capacity or similarity(model, x, y, others) < 0:
+            enter(self, rows, similarities(model, x, y, others), scaled)
 
 
-def scaled(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def scaled(scores: Floats) -> Floats:
     """Scores between 0 for the smallest and 1 for the largest; all 1 if they are the same.
 
     >>> scaled(np.array([-0.5, 0.0, 0.5]))
@@ -90,20 +82,13 @@ class OriginalGSS(Learner):
     then those whose score is below 0, in slots drawn by score + 1. What is replayed is the memory as it changes.
     """
 
-    def __init__(self, round: Round) -> None:
-        super().__init__(round)
-        self.buffer.require("scores", "gss")
-
     def start_epoch(self, epoch: int) -> None:
         self.draws = self.round.drawn(epoch, "replay")
         self.subsets = torch_generator(*self.round.seed, epoch, "subsets")
         self.epoch, self.steps = epoch, 0
 
     def observe(self, rows: Tensor) -> Tensor:
-        inside = draw(len(self.buffer), self.round.training.batch, self.draws).numpy()
-        replayed = self.round.rows_of(self.buffer.ids[inside])
-        x, y = self.round.augmented(torch.cat([rows, replayed]))
-        loss = self.round.step(cross_entropy(self.round.logits(x), y))
+        loss = self.round.learn(torch.cat([rows, self.draw_from_buffer(self.draws)[1]]))
         if self.round.training.capacity:
             with evaluating(self.round.model):
                 self.offer(self.round.outside(self.buffer, rows))  # an earlier epoch may have let some in
@@ -114,19 +99,27 @@ class OriginalGSS(Learner):
         """Let the memory choose among the examples at `rows`, none of which is in it."""
         if not len(rows):
             return
-        capacity = self.round.training.capacity
-        ids, labels = self.round.ids_and_labels(rows)
         others = subset_directions(self.round, self.buffer, 1, self.subsets)
         scores = similarities(self.round.model, *self.round.plain(rows), others)
-        if len(self.buffer) < capacity:
-            self.buffer = append_scored(self.buffer, ids, labels, scores, capacity)
-        else:
-            assert self.buffer.scores is not None
-            apart, weights = scores < 0, self.buffer.scores + 1
-            seed = derive(*self.round.seed, self.epoch, self.steps, "memory")
-            self.buffer = replace_scored(self.buffer, ids[apart], labels[apart], scores[apart], weights, seed)
+        if len(self.buffer) >= self.round.training.capacity:
+            apart = scores < 0
+            rows, scores = rows[torch.from_numpy(apart)], scores[apart]
+        enter(self, rows, scores, lambda inside: inside + 1)
 
 
+def enter(learner: GSS | OriginalGSS, rows: Tensor, scores: Floats, weigh: Callable[[Floats], Floats]) -> None:
+    """Add examples to the memory; if it is full, in slots drawn by weights, which are made of the scores inside."""
+    ids, labels = learner.round.ids_and_labels(rows)
+    buffer, capacity = learner.buffer, learner.round.training.capacity
+    if len(buffer) < capacity:
+        learner.buffer = append_scored(buffer, ids, labels, scores, capacity)
+    else:
+        assert buffer.scores is not None
+        seed = derive(*learner.round.seed, learner.epoch, learner.steps, "memory")
+        learner.buffer = replace_scored(buffer, ids, labels, scores, weigh(buffer.scores), seed)
+
+
+SUBSETS = 5  # of the memory, with whose gradients an example's is compared
 FIRST_SCORE = 0.1  # of examples that come while the memory is empty
 
 
@@ -139,10 +132,10 @@ def direction(model: Classifier, x: Tensor, y: Tensor) -> Tensor:
 
 
 def subset_directions(round: Round, memory: Memory, size: int, generator: torch.Generator) -> Tensor:
-    """The directions of random subsets of the memory, `size` examples in each; as many as fit, `subsets` at most."""
+    """The directions of random subsets of the memory, `size` examples in each; as many as fit, at most SUBSETS."""
     if not len(memory):
         return torch.empty(0, 0)
-    count = min(round.training.subsets, len(memory) // size)
+    count = min(SUBSETS, len(memory) // size)
     inside = draw(len(memory), count * size, generator).numpy()
     parts = torch.split(round.rows_of(memory.ids[inside]), size)
     return torch.stack([direction(round.model, *round.plain(part)) for part in parts])
@@ -153,7 +146,7 @@ def similarity(model: Classifier, x: Tensor, y: Tensor, others: Tensor) -> float
     return float((others @ direction(model, x, y)).max().clamp(-1, 1))
 
 
-def similarities(model: Classifier, x: Tensor, y: Tensor, others: Tensor) -> NDArray[np.float64]:
+def similarities(model: Classifier, x: Tensor, y: Tensor, others: Tensor) -> Floats:
     """For each example, the largest cosine between its gradient and the directions; FIRST_SCORE if there are none.
 
     One backward pass each: on a CPU faster than vmap (59 against 90 ms for 32 images on conv4), and any module can.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from accuacl.base.errors import InputError
@@ -16,8 +17,10 @@ from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.randomness import derive
 from accuacl.base.userfile import with_place
 from accuacl.experiments.learners.registry import PAPER
-from accuacl.experiments.learners.round import Round, Training, evenly, every
+from accuacl.experiments.learners.round import Round, Training, draw, evenly, every
 from accuacl.experiments.memory import POLICIES, Memory, check_kept
+
+LR_MIN = 0.001  # where the cosine of learning rates ends
 
 
 class Learner:
@@ -26,6 +29,8 @@ class Learner:
     buffer: what it replays. Learners that store examples while they train put another in its place.
     facts: numbers about the training that are worth a record.
     """
+
+    replay: Iterator[Tensor]  # rows, or rows of the memory, a batch at a time; learners that replay set it each epoch
 
     def __init__(self, round: Round) -> None:
         self.round = round
@@ -56,7 +61,10 @@ class Learner:
             batches = every(self.epoch_rows(order), training.batch, order)
             total = torch.zeros((), device=training.device)
             for part in batches:
-                total += _loss(self, self.observe(part))
+                loss: Any = self.observe(part)
+                if not isinstance(loss, Tensor | float | int) or (isinstance(loss, Tensor) and loss.ndim):
+                    raise _gave(self, "observe", loss, "return the mean loss of the batch, one number")
+                total += loss
             mean = total.item() / len(batches)  # the only place where the loop waits for the device
             if not math.isfinite(mean):
                 raise diverged(training, f"the loss is {mean} after epoch {epoch + 1}")
@@ -71,6 +79,11 @@ class Learner:
     def remember(self) -> Memory:
         """The memory as the task leaves it, once the model is trained; by default what training has put there."""
         return self.buffer
+
+    def draw_from_buffer(self, generator: torch.Generator) -> tuple[NDArray[np.int64], Tensor]:
+        """A batch drawn from the buffer as it is now: rows of the buffer, and of the round."""
+        inside = draw(len(self.buffer), self.round.training.batch, generator).numpy()
+        return inside, self.round.rows_of(self.buffer.ids[inside])
 
     def keep_all(self) -> Memory:
         """Every labelled example, of this task and of those before, in order of id."""
@@ -100,19 +113,14 @@ def remember(learner: Learner) -> Memory:
     """The memory as the task leaves it. The learner may be a user's own."""
     kept: Any = learner.remember()
     if not isinstance(kept, Memory):
-        raise InputError(f"{_who(learner, 'remember', kept)}; return a Memory, such as self.buffer.")
+        raise _gave(learner, "remember", kept, "return a Memory, such as self.buffer")
     return kept
 
 
-def _loss(learner: Learner, loss: Any) -> Any:
-    if not isinstance(loss, Tensor | float | int) or (isinstance(loss, Tensor) and loss.ndim):
-        raise InputError(f"{_who(learner, 'observe', loss)}; return the mean loss of the batch, one number.")
-    return loss
-
-
-def _who(learner: Learner, verb: str, gave: Any) -> str:
+def _gave(learner: Learner, verb: str, gave: Any, to_do: str) -> InputError:
     what = f"tensor of shape {tuple(gave.shape)}" if isinstance(gave, Tensor) else type(gave).__name__
-    return with_place(f"`{verb}` of {type(learner).__name__}", type(learner)) + f" gave a {what}"
+    who = with_place(f"`{verb}` of {type(learner).__name__}", type(learner))
+    return InputError(f"{who} gave a {what}; {to_do}.")
 
 
 class Diverged(InputError):
@@ -127,6 +135,6 @@ def diverged(training: Training, how: str) -> Diverged:
 
 
 def learning_rate(training: Training, epoch: int) -> float:
-    """Half a cosine from `lr` to `lr_min`, stepped per epoch."""
-    end = min(training.lr_min, training.lr)
+    """Half a cosine from `lr` to LR_MIN, stepped per epoch."""
+    end = min(LR_MIN, training.lr)
     return end + (training.lr - end) * (1 + math.cos(math.pi * epoch / training.epochs)) / 2

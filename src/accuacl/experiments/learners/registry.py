@@ -110,15 +110,10 @@ def check_policy(policy: str, name: str, variant: str) -> None:
         raise no_such("memory policy", policy, policies)
     if policy == PAPER or variant in REGISTRY[name].policy:
         return
-    if name == "icarl":
-        raise InputError(
-            "icarl keeps what herding chooses and cannot follow another memory policy; leave out --memory-policy (in "
-            "Python: memory_policy)."
-        )
     if not REGISTRY[name].policy:
         raise InputError(
-            f"{name} does not choose examples to keep, so it cannot follow the memory policy {policy}; leave out "
-            "--memory-policy (in Python: memory_policy)."
+            f"what {name} keeps is fixed, so it cannot follow the memory policy {policy}; leave out --memory-policy "
+            "(in Python: memory_policy)."
         )
     raise InputError(
         f"{name} in its {variant} variant changes its memory at every step of training, so it cannot follow the memory "

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import torch_generator
@@ -34,28 +35,16 @@ class Training:
     momentum: float
     weight_decay: float
     capacity: int  # of the memory
-    classes: int  # in the head
     device: str = "cpu"
-    lr_min: float = 0.001  # where the cosine ends
     cycled: bool = False  # ER: replay at every step, not only until an epoch has replayed the memory once
     alpha: float = 0.1  # DER++: weight of the squared error to the stored logits
     beta: float = 0.5  # DER++: weight of the cross entropy of replayed examples
     balanced: bool = False  # as many examples of each class in an epoch, instead of every example once
     repeated: bool = False  # every epoch repeats the first: its batches, crops and flips
     policy: str = PAPER  # what the memory keeps: as the learner has it in the paper, or a policy of `memory`
-    generalised: bool = False  # ridge: chosen by generalised cross-validation where sums stand for examples
     pool_learning: str = "off"  # kernel: how the head learns from the pool
     kind: str = "vectors"  # kernel: of data, which its kernels suit
     blocks: tuple[tuple[int, int], ...] = ()  # kernel: columns of embeddings that belong together; none: all do
-    subsets: int = 5  # GSS: random subsets of the memory with whose gradients an example's is compared
-
-    def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch", 1), ("classes", 1), ("capacity", 0), ("subsets", 1)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name} is {getattr(self, name)}; give at least {least}.")
-        for name in ("lr", "momentum", "weight_decay", "lr_min", "alpha", "beta"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise InputError(f"{name} is {getattr(self, name)}; give a finite number of at least 0.")
 
 
 @dataclass(frozen=True)
@@ -125,9 +114,6 @@ class Transform:
     def _scale(self, channels: int, top: float, device: torch.device) -> tuple[Tensor, Tensor]:
         """scale and shift such that x * scale + shift = (x / top - mean) / std."""
         mean, std = torch.tensor(self.mean or (0.0,)), torch.tensor(self.std or (1.0,))
-        for name, values in (("mean", mean), ("std", std)):
-            if len(values) not in (1, channels):
-                raise InputError(f"{name} has {len(values)} values and an input {channels}; give one for each.")
         return (1 / (top * std)).expand(channels).to(device), (-mean / std).expand(channels).to(device)
 
 
@@ -152,25 +138,26 @@ class Round:
         seen_before: Ids | None = None,
         pools: Sequence[Tensor] = (),
     ) -> None:
-        """Check what is given, and bring the model and all examples to the device.
+        """Bring the model and all examples to the device.
 
-        task: all its labels so far. memory: as it was when the task began; `fetch(ids)` gives its inputs. seed: of
-        this run, task and round. last_round: of the task. seen: classes seen before or in this task. seen_before: those
-        seen when the task began; None: those that have no label in this task. pools: inputs without labels, a sample of
-        each task's pool.
+        task: all its labels so far, at least one. memory: as it was when the task began; `fetch(ids)` gives its inputs.
+        seed: of this run, task and round. last_round: of the task. seen: classes seen before or in this task.
+        seen_before: those seen when the task began; None: those that have no label in this task. pools: inputs without
+        labels, a sample of each task's pool.
         """
-        labels = _check(model, task, memory, training)
         device = torch.device(training.device)
         self.model, self.memory = model.to(device), memory
         self.training, self.transform = training, transform
         self.seed, self.last_round, self.pools = seed, last_round, list(pools)
+        labels = np.concatenate([task.labels, memory.labels]).astype(np.int64)
         self.seen = torch.from_numpy(np.unique(np.concatenate([np.asarray(seen, np.int64), labels]))).to(device)
         before = np.setdiff1d(self.seen.cpu().numpy(), task.labels) if seen_before is None else np.unique(seen_before)
         self.seen_before = torch.from_numpy(before.astype(np.int64)).to(device)
         self.new = len(task.ids)  # the task's examples are the rows below this
         self.ids = np.concatenate([task.ids, memory.ids]).astype(np.int64)
         self.labels = torch.from_numpy(labels).to(device)
-        self.inputs = _inputs(task, memory, fetch).to(device)
+        inputs = torch.cat([task.inputs, fetch(memory.ids)]) if len(memory) else task.inputs
+        self.inputs = inputs.to(device)
         self.optimiser = SGD(self.model.parameters(), training.momentum, training.weight_decay)
         self.lr, self.draws = training.lr, torch.Generator()
 
@@ -214,13 +201,21 @@ class Round:
 
     def evaluated(self, network: Callable[[Tensor], Tensor], rows: Tensor) -> NDArray[np.float32]:
         """Outputs of the network, which is the model or a part of it, for examples in eval mode, un-augmented."""
+        return self.evaluated_inputs(network, self.inputs[rows.to(self.inputs.device)])
+
+    def evaluated_inputs(self, network: Callable[[Tensor], Tensor], inputs: Tensor) -> NDArray[np.float32]:
+        """Outputs of the network for inputs as they are stored."""
         with torch.no_grad(), evaluating(self.model):
-            parts = [network(self.plain(part)[0]) for part in torch.split(rows, EVALUATED)]
-        return torch.cat(parts).cpu().numpy()
+            parts = torch.split(inputs, EVALUATED)
+            return torch.cat([network(self.transform.plain(x.to(self.training.device))).cpu() for x in parts]).numpy()
 
     def drawn(self, epoch: int, purpose: str) -> torch.Generator:
         """The generator of an epoch for a purpose; where epochs are repeated, that of the first."""
         return torch_generator(*self.seed, 0 if self.training.repeated else epoch, purpose)
+
+    def replay(self, rows: Tensor, epoch: int, full: bool = False) -> Iterator[Tensor]:
+        """Batches of the rows to replay in an epoch, without end, as `cycle` makes them."""
+        return cycle(rows, self.training.batch, self.drawn(epoch, "replay"), full)
 
     def logits(self, x: Tensor) -> Tensor:
         """The model's logits in training. One example has no variance: BatchNorm then uses its running one."""
@@ -231,42 +226,17 @@ class Round:
         self.model.train()
         return logits
 
+    def learn(self, rows: Tensor) -> Tensor:
+        """One step on the mean cross entropy of these examples; the loss before it."""
+        x, y = self.augmented(rows)
+        return self.step(cross_entropy(self.logits(x), y))
+
     def step(self, loss: Tensor) -> Tensor:
         """One step of SGD against the gradient of the loss; the loss, without its graph."""
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step(self.lr)
         return loss.detach()
-
-
-def _check(model: Classifier, task: TaskData, memory: Memory, training: Training) -> Ids:
-    """All labels, the task's first, if they and the head fit together."""
-    n, classes = len(task.ids), model.head.out_features
-    if not n == len(task.labels) == len(task.inputs):
-        raise InputError(
-            f"the task has {n} ids, {len(task.labels)} labels and {len(task.inputs)} inputs; give equally many of each."
-        )
-    if n == 0:
-        raise InputError("the task has no labelled example; label at least one before training.")
-    if classes < training.classes:
-        raise InputError(f"the head has {classes} classes, the settings {training.classes}; grow the model first.")
-    labels = np.concatenate([task.labels, memory.labels]).astype(np.int64)
-    if labels.min() < 0 or labels.max() >= classes:
-        raise InputError(f"labels run from {labels.min()} to {labels.max()}, the head has {classes} classes; grow it.")
-    return labels
-
-
-def _inputs(task: TaskData, memory: Memory, fetch: Fetch) -> Tensor:
-    """The task's inputs, then the memory's."""
-    if not len(memory):
-        return task.inputs
-    past = fetch(memory.ids)
-    if past.shape != (len(memory), *task.inputs.shape[1:]) or past.dtype != task.inputs.dtype:
-        raise InputError(
-            f"the memory's inputs are {past.dtype} {tuple(past.shape)}, the task's {task.inputs.dtype} "
-            f"{tuple(task.inputs.shape)}; fetch must give {len(memory)} of the same kind."
-        )
-    return torch.cat([task.inputs, past])
 
 
 class SGD:

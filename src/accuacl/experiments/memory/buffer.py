@@ -45,11 +45,6 @@ class Memory:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def require(self, field: str, learner: str) -> None:
-        """Refuse a memory that has examples without the field that this learner stores with each of them."""
-        if len(self) and getattr(self, field) is None:
-            raise InputError(f"the memory has no {field}; give {learner} a memory that {learner} has made.")
-
     def take(self, rows: NDArray[Any]) -> Memory:
         """These rows, in this order."""
         return Memory.from_arrays({name: array[rows] for name, array in self.to_arrays().items()})
@@ -67,12 +62,8 @@ class Memory:
         return cls(**given)
 
 
-def offer(memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: int, logits: Any) -> Memory:
+def offer(memory: Memory, ids: Ids, labels: Ids, seed: int, logits: Any) -> Memory:
     """The memory and the new examples together, each id once, under its smallest key."""
-    if capacity < 0:
-        raise InputError(f"the memory's capacity is {capacity}; give 0 or more.")
-    if len(ids) != len(labels):
-        raise InputError(f"{len(ids)} ids came with {len(labels)} labels; give one label per id.")
     keys = memory.keys if memory.keys is not None else hash_ids(seed, memory.ids, "keep")
     arrays = {
         "ids": np.concatenate([memory.ids, ids]),

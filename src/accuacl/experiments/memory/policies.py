@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError
 from accuacl.base.randomness import hash_ids, numpy_generator
 from accuacl.experiments.memory.buffer import Array, Floats, Ids, Memory, by_key, offer
 from accuacl.strategies import clusters_of, facility_location, mean_distance, squared_width, unit
@@ -36,7 +35,7 @@ def reservoir(memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: int, l
     >>> reservoir(Memory.empty(), ids, ids % 2, capacity=4, seed=0).ids
     array([29, 38, 51, 74])
     """
-    offered = offer(memory, ids, labels, capacity, seed, logits)
+    offered = offer(memory, ids, labels, seed, logits)
     return offered.take(np.sort(by_key(offered)[:capacity]))
 
 
@@ -50,7 +49,7 @@ def class_balanced(memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: i
     >>> np.bincount(class_balanced(Memory.empty(), np.arange(102), labels, capacity=12, seed=0).labels)
     array([2, 5, 5])
     """
-    return _first_of_each_class(offer(memory, ids, labels, capacity, seed, logits), capacity, seed)
+    return _first_of_each_class(offer(memory, ids, labels, seed, logits), capacity, seed)
 
 
 def append_scored(memory: Memory, ids: Ids, labels: Ids, scores: Floats, capacity: int) -> Memory:
@@ -153,12 +152,10 @@ def mixed(
     memory: Memory, ids: Ids, labels: Ids, features: Array, capacity: int, seed: int, logits: Any = None
 ) -> Memory:
     """As many of every class as `class_balanced` keeps: one that covers the class and one at random, in turn."""
-    _check_features(features, memory, ids)
-    keys = hash_ids(seed, np.concatenate([memory.ids, np.asarray(ids, np.int64)]), "keep")
 
-    def first(rows: Ids) -> Ids:
+    def first(rows: Ids, keys: Array) -> Ids:
         covering = coverage_order(unit(features[rows]), min(capacity, len(rows)))
-        by_chance = np.argsort(keys[rows], kind="stable")[: len(covering)]
+        by_chance = np.argsort(keys, kind="stable")[: len(covering)]
         turns = np.stack([covering, by_chance], axis=1).ravel()
         places = np.sort(np.unique(turns, return_index=True)[1])  # each row where it comes first
         return turns[places][: len(covering)]
@@ -182,12 +179,10 @@ def agreement(
     features and predicted: the model's for the memory's examples, then for those offered. Ties are drawn at random: a
     memory of the most typical examples alone would teach less than a random one.
     """
-    _check_features(features, memory, ids)
     against = 2 - votes(features, np.concatenate([memory.labels, labels]), predicted)
-    keys = hash_ids(seed, np.concatenate([memory.ids, np.asarray(ids, np.int64)]), "keep")
 
-    def first(rows: Ids) -> Ids:
-        return np.lexsort((keys[rows], against[rows]))
+    def first(rows: Ids, keys: Array) -> Ids:
+        return np.lexsort((keys, against[rows]))
 
     return _keep_first(first, memory, ids, labels, capacity, seed, logits)
 
@@ -251,44 +246,36 @@ def _keep_in_order(
 
     features: of the memory's examples, then of those offered.
     """
-    _check_features(features, memory, ids)
 
-    def first(rows: Ids) -> Ids:
+    def first(rows: Ids, keys: Array) -> Ids:
         return order(unit(features[rows]), min(capacity, len(rows)))
 
     return _keep_first(first, memory, ids, labels, capacity, seed, logits)
 
 
 def _keep_first(
-    first: Callable[[Ids], Ids], memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: int, logits: Any
+    first: Callable[[Ids, Array], Ids], memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: int, logits: Any
 ) -> Memory:
     """As many examples of every class as `class_balanced` keeps, those that `first` puts first, sorted by id.
 
-    first: takes the rows of a class (the memory's, then those offered) and returns positions among them, best first.
+    first: takes the rows of a class (the memory's, then those offered) and their hashes, and returns positions among
+    them, best first.
     A class that is offered examples is ordered again, together with its examples in memory; the other classes keep
     their order. Keys are ranks in the class's order, so that a smaller quota drops the last ones. An example that is
     already in memory is not offered again.
     """
-    offered = offer(memory, ids, labels, capacity, seed, logits)  # each id once, in order of id
+    offered = offer(memory, ids, labels, seed, logits)  # each id once, in order of id
     assert offered.keys is not None
     together = np.concatenate([memory.ids, np.asarray(ids, np.int64)])
+    hashes = hash_ids(seed, together, "keep")
     first_row = np.unique(together, return_index=True)[1]  # of each id, in order of id
     keys, new = offered.keys.copy(), ~np.isin(offered.ids, memory.ids)
     for label in np.unique(offered.labels[new]):
         rows = np.flatnonzero(offered.labels == label)
-        leading = rows[first(first_row[rows])]
+        leading = rows[first(first_row[rows], hashes[first_row[rows]])]
         keys[rows] = len(rows)
         keys[leading] = np.arange(len(leading))
     return _first_of_each_class(Memory.from_arrays(offered.to_arrays() | {"keys": keys}), capacity, seed)
-
-
-def _check_features(features: Array, memory: Memory, ids: Ids) -> None:
-    """There must be a row for each example."""
-    if len(features) != len(memory) + len(ids):
-        raise InputError(
-            f"{len(features)} rows of features came with {len(memory)} examples in the memory and {len(ids)} offered; "
-            "give one for each, the memory's first."
-        )
 
 
 herding = partial(_keep_in_order, herding_order)

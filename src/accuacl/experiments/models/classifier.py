@@ -86,10 +86,6 @@ class Classifier(nn.Module):
 
 def new_head(d: int, classes: int, seed: int, bias: bool = True, like: Tensor | None = None) -> nn.Linear:
     """A linear layer, each row uniform in +-1/sqrt(d) (torch's default), row k drawn from (seed, k)."""
-    if classes < 1:
-        raise InputError(f"a head of {classes} classes was asked for; give at least 1.")
-    if seed < 0:
-        raise InputError(f"seed is {seed}; give a whole number of at least 0.")
     bound = d**-0.5
     rows = np.stack([numpy_generator(seed, k).uniform(-bound, bound, d + 1) for k in range(classes)])
     device, dtype = (like.device, like.dtype) if like is not None else (torch.device("cpu"), torch.float32)
@@ -119,7 +115,7 @@ def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
         return Classifier(nn.Identity(), head)
     parent, _, child = name.rpartition(".")
     setattr(module.get_submodule(parent), child, _Tap())
-    return Classifier(_Embedding(module, head.in_features, name, example is not None), head)
+    return Classifier(_Embedding(module, head.in_features, name), head)
 
 
 def predict(
@@ -130,21 +126,10 @@ def predict(
     p is the softmax over the logits of the classes `seen`, its columns in their order. At most `batch` inputs are
     read at a time; with 128, small networks stay in the cache.
     """
-    columns = torch.as_tensor(seen, dtype=torch.int64).flatten()
-    if len(columns) == 0:
-        raise InputError("no class has been seen; predict needs at least one.")
-    if columns.min() < 0:
-        raise InputError(f"seen has class {int(columns.min())}; give classes from 0 on.")
-    if columns.max() >= model.head.out_features:
-        raise InputError(
-            f"seen has class {int(columns.max())}; the head has {model.head.out_features}, so grow it first."
-        )
-    if batch < 1:
-        raise InputError(f"batch is {batch}; give at least 1.")
+    columns = torch.as_tensor(seen, dtype=torch.int64, device=device).flatten()
     h = np.empty((len(inputs), model.head.in_features), np.float32)
     p = np.empty((len(inputs), len(columns)), np.float32)
     model.to(device)
-    columns = columns.to(device)
     with torch.inference_mode(), evaluating(model):
         for start in range(0, len(inputs), batch):
             x = torch.as_tensor(inputs[start : start + batch]).to(device)
@@ -175,11 +160,9 @@ class Frozen:
         progress: OnProgress | None = None,
     ) -> Tensor:
         """The embeddings of all inputs, float32 on the CPU. progress: called after every batch."""
-        if len(inputs) == 0 or batch < 1:
-            raise InputError(f"got {len(inputs)} inputs and batch={batch}; give at least one of each.")
         if isinstance(self.backbone, nn.Module):
             self.backbone.to(device)
-        embeddings: Tensor | None = None
+        parts = []
         with torch.inference_mode():
             for start in range(0, len(inputs), batch):
                 x = inputs[start : start + batch].to(device)
@@ -188,13 +171,10 @@ class Frozen:
                     h = h.mean(dim=(2, 3))
                 if h.ndim != 2:
                     raise InputError(f"the backbone gave {tuple(h.shape)} for {len(x)} inputs; expected one row each.")
-                if embeddings is None:
-                    embeddings = torch.empty(len(inputs), h.shape[1])
-                embeddings[start : start + len(x)] = h
+                parts.append(h.float().cpu())
                 if progress:
                     progress(Progress(start + len(x), len(inputs), "embedding", "preparing"))
-        assert embeddings is not None
-        return embeddings.clone()  # a tensor made in inference mode cannot be trained on
+        return torch.cat(parts)  # not in inference mode, whose tensors cannot be trained on
 
 
 class _Tap(nn.Module):
@@ -210,10 +190,9 @@ class _Tap(nn.Module):
 class _Embedding(nn.Module):
     """A module without its head."""
 
-    def __init__(self, module: nn.Module, d: int, name: str, by_example: bool) -> None:
-        """by_example: the head was found with an example, and not only taken for the last layer."""
+    def __init__(self, module: nn.Module, d: int, name: str) -> None:
         super().__init__()
-        self.module, self.d, self.name, self.by_example = module, d, name, by_example
+        self.module, self.d, self.name = module, d, name
 
     def forward(self, x: Tensor) -> Tensor:
         tap = self.module.get_submodule(self.name)
@@ -223,13 +202,11 @@ class _Embedding(nn.Module):
         if h.ndim != 2 or h.shape[1] != self.d:
             raise InputError(
                 f"without its layer {self.name!r} the module gives {tuple(h.shape)}, not (n, {self.d}): that layer's "
-                "output is not the module's; "
-                + ("return it." if self.by_example else "give wrap an example input so that it can find the right one.")
+                "output is not the module's; return it, or give wrap an example input to find the right layer."
             )
         if h is not given and (given is None or not torch.allclose(h, given, 0, 0, equal_nan=True)):
             raise InputError(
-                f"the module changes what its last linear layer {self.name!r} gives, as a softmax after it does; "
-                "give a module that returns logits"
-                + ("." if self.by_example else ", or give wrap an example input if another layer is the last.")
+                f"the module changes what its last linear layer {self.name!r} gives, as a softmax after it does; give "
+                "a module that returns logits, or give wrap an example input if another layer is the last."
             )
         return h

@@ -108,9 +108,8 @@ class KernelLayer(nn.Linear):
         smoothed = torch.zeros_like(x)
         for first, end in dict.fromkeys(map(tuple, self.columns.tolist())):
             rows, near = _unit(x[:, first:end]), self.reference[:, first:end]
-            turn = 1e-12 * torch.arange(
-                len(near), dtype=torch.float64, device=x.device
-            )  # equal ones in their order, as the head takes them
+            # equal ones in their order, as the head takes them
+            turn = 1e-12 * torch.arange(len(near), dtype=torch.float64, device=x.device)
             nearest = ((rows @ near.T).double() - turn).topk(min(NEIGHBOURS, len(near)), dim=1).indices
             smoothed[:, first:end] = rows + _unit(near[nearest].mean(1)) * (rows != 0).any(1, keepdim=True)
         return smoothed

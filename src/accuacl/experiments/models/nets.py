@@ -49,8 +49,6 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
     if len(input_shape) != wanted or min(input_shape) < 1:
         expected = "the length of a vector, such as (64,)" if wanted == 1 else "an image's, such as (3, 32, 32)"
         raise InputError(f"{name} was given input_shape {input_shape}; give {expected}.")
-    if width is not None and width < 1:
-        raise InputError(f"width is {width}; give at least 1.")
     with torch.random.fork_rng(devices=[]):  # new layers draw from the global generator
         try:
             embed, d = make(input_shape, width or default)

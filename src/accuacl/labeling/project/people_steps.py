@@ -73,7 +73,7 @@ class PeopleSteps:
         self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
         self.test_every_round = True
         self.networks = networks = Networks(settings, folder, tasks)
-        learning = Learning.of(self.config, folder, 1, networks.device, networks.transform, networks.rows)
+        learning = Learning.of(self.config, folder, networks.device, networks.transform, networks.rows)
         training = replace(learning.training, kind="texts" if settings.blocks else "vectors", blocks=settings.blocks)
         self.learning = replace(learning, training=training)
 
