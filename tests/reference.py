@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.features import Array, Features
-from accuacl.strategies import round_off
 from accuacl.strategies.facility import sample
+from accuacl.strategies.ranking import round_off
 
 Indices = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from accuacl.engines import Engine, Function
 from accuacl.fisher import FisherSum
 from accuacl.pools import passes
 from accuacl.pools.ids import Excluded
-from accuacl.pools.passes import Candidates, Cut, Sieve, check_unique, rise
+from accuacl.pools.passes import Candidates, Sieve, check_unique, rise
 from accuacl.pools.pool import Pool, Shard
 from accuacl.strategies import Ranking, Rows
 
@@ -123,7 +123,7 @@ class Scan:
             spans.append(span)
             if sum(map(len, parts)) > 1.25 * sieve.count:
                 parts = [sieve.join(parts)]
-            items.cut = sieve.tighter(items.cut, parts)
+            items.cut = min(items.cut, sieve.cut(parts))
         self._check_ids(spans)
         return sieve.join(parts or [Candidates.none(self.pool.layout.shape)])
 
@@ -142,14 +142,13 @@ class Scan:
 
 
 class _ShardsWithCut(Sequence[Any]):
-    """Shards, each with the cut that is known when it is started: engines read an item when they start it.
+    """Shards, each with the cut (`Sieve.cut`) that is known when an engine starts it and reads the item.
 
-    Whoever takes the results tightens `cut` meanwhile, so that later shards send fewer rows; which of these are the
-    smallest does not depend on it.
+    The cut falls as results come in, so that later shards send fewer rows; the picks do not depend on it.
     """
 
     def __init__(self, shards: list[Shard]) -> None:
-        self.shards, self.cut = shards, Cut()
+        self.shards, self.cut = shards, np.inf
 
     def __len__(self) -> int:
         return len(self.shards)

@@ -9,7 +9,6 @@ absent.
 from __future__ import annotations
 
 import csv
-import fnmatch
 import io
 import json
 from collections.abc import Iterable, Sequence
@@ -309,10 +308,8 @@ def _would_find(source: str, path: Path) -> bool:
     target, pattern = path.resolve(), Path(source).resolve()
     if pattern.is_dir():
         return path.suffix == ".parquet" and target.is_relative_to(pattern)
-    if "**" in pattern.parts:
-        return fnmatch.fnmatch(str(target), str(pattern).replace("**/", "*"))
-    pairs = zip(target.parts, pattern.parts, strict=False)
-    return len(target.parts) == len(pattern.parts) and all(fnmatch.fnmatch(part, wanted) for part, wanted in pairs)
+    no_folder_between = str(pattern).replace("**/", "")  # `match` takes ** for exactly one
+    return target.match(str(pattern)) or target.match(no_folder_between)
 
 
 def _csv(columns: dict[str, list[Any]]) -> str:
