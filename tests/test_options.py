@@ -56,7 +56,7 @@ def test_kinds_come_from_annotations_or_else_from_defaults():
         ratio: float,
         *more,
         count: int | None = None,
-        kind: Annotated[Literal["a", "b"], "which of two"] = "a",
+        kind: Annotated[Literal["a", "b"], Option("which of two")] = "a",
         plain=0.5,
         whole=3,
         flag=True,
@@ -109,7 +109,6 @@ def test_text_is_read_by_the_kind_of_the_option(option, text, value):
     ("option", "value", "says"),
     [
         (Option(name="a", kind=float, least=0, most=1), 1.5, "a is 1.5; give a number from 0 to 1."),
-        (Option(name="a", kind=float, above=0), 0, "a is 0; give a number above 0."),
         (Option(name="a", kind=float), math.nan, "a is nan; give a number."),
         (Option(name="a", kind=float), True, "a is True; give a number."),
         (Option(name="a", kind=float), "0.5", "a is '0.5'; give a number."),

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from accuacl.base.errors import InputError, install
-from accuacl.base.machine import available_memory
 from accuacl.base.threads import for_torch
 from accuacl.strategies.accuacl import Oversample
-from accuacl.strategies.api import Query, Selection, TooLarge, needs
+from accuacl.strategies.api import Query, Selection, check_fits, needs
 from accuacl.strategies.registry import Option
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def block_rows(d: int, K: int) -> int:
 def bait(
     query: Query,
     *,
-    lam: Annotated[float, Option("regularisation, added to the diagonal of the information", above=0)] = 0.01,
+    lam: Annotated[float, Option("regularisation, added to the diagonal of the information", least=1e-12)] = 0.01,
     oversample: Oversample = 2.0,
     memory_limit: Annotated[int | None, Option("bytes that it may take; unset: what is free", least=0)] = None,
 ) -> Selection:
@@ -59,7 +58,9 @@ def bait(
     >>> select("bait", pool=pool, budget=3).indices
     array([61, 41, 67])
     """
-    _check_memory(query, available_memory() if memory_limit is None else memory_limit)
+    n, d, K = len(query.pool), query.pool.d, query.pool.K
+    instead = " or narrower embeddings, or use accuacl, which needs no such matrices"
+    check_fits("bait", needed(n, d, K), n, d, instead, memory_limit)
     if query.count == 0:
         return Selection(np.empty(0, np.int64), {"gain": np.empty(0)})
     try:
@@ -67,8 +68,8 @@ def bait(
     except ModuleNotFoundError as error:
         raise InputError(f"bait needs the extra `train` ({error}); {install('train')}.") from None
     try:
-        with for_torch(float(query.pool.d * query.pool.K) ** 3):
-            return _greedy(query, Design(query, lam), math.ceil(min(len(query.pool), oversample * query.count)))
+        with for_torch(float(d * K) ** 3):
+            return _greedy(query, Design(query, lam), math.ceil(min(n, oversample * query.count)))
     except LinAlgError:
         largest = max(float(np.abs(block.embeddings).max()) for _, block in query.pool.blocks(4096))
         raise InputError(
@@ -99,15 +100,3 @@ def _greedy(query: Query, state: Design, wanted: int) -> Selection:
         state.update(gone[-1], -1)
         tick(1)
     return Selection(np.array(picks, np.int64)[kept], {"gain": np.array(gains)[kept]})
-
-
-def _check_memory(query: Query, limit: int) -> None:
-    """Refuse before allocating."""
-    n, d, K = len(query.pool), query.pool.d, query.pool.K
-    need = needed(n, d, K)
-    if need > limit:
-        raise TooLarge(
-            f"bait needs {need:,} bytes for {n} examples with d={d} and K={K} but only {limit:,} bytes are allowed; "
-            "give a smaller pool or narrower embeddings, or use accuacl, which needs no such matrices.",
-            need,
-        )

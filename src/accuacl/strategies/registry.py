@@ -11,6 +11,7 @@ A strategy is imported when it is asked for.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import numbers
@@ -124,21 +125,19 @@ def check_signature(name: str, strategy: Callable[..., Any]) -> None:
 
 
 KINDS = (bool, int, float, str)
-_DECLARED: dict[str, tuple[Callable[..., Any], dict[str, Option]]] = {}  # read once: reading a signature takes 0.1 ms
 
 
 @dataclass(frozen=True)
 class Option:
     """What a strategy declares about one of its keyword arguments.
 
-    An author gives `help` and the limits; the other fields are read from the signature. `above` is a lower limit that
-    is itself refused; `words` are the names of False and True where people type them.
+    An author gives `help` and the limits; the other fields are read from the signature. `words` are the names of False
+    and True where people type them.
     """
 
     help: str = ""
     least: float = -math.inf
     most: float = math.inf
-    above: float = -math.inf
     words: tuple[str, str] = ("false", "true")
     name: str = ""
     kind: type | None = None  # bool, int, float or str; None: any
@@ -160,8 +159,6 @@ class Option:
         if self.kind not in (int, float):
             return "text"
         what = "a whole number" if self.kind is int else "a number"
-        if self.above > -math.inf:
-            return f"{what} above {_short(self.above)}"
         if self.least > -math.inf and self.most < math.inf:
             return f"{what} from {_short(self.least)} to {_short(self.most)}"
         return f"{what} of at least {_short(self.least)}" if self.least > -math.inf else what
@@ -181,7 +178,7 @@ class Option:
         elif self.kind is str:
             if isinstance(value, str) and value in (self.choices or (value,)):
                 return value
-        elif _is_number(value, self.kind) and self.least <= value <= self.most and value > self.above:
+        elif _is_number(value, self.kind) and self.least <= value <= self.most:
             return self.kind(value)
         raise InputError(f"{self.name} is {typed or repr(value)}; give {self.expected}.")
 
@@ -236,10 +233,7 @@ def options_of(name: str) -> dict[str, Option]:
     """
     if not isinstance(name, str) or name not in REGISTRY:
         raise no_such("strategy", name, REGISTRY)
-    strategy = REGISTRY[name]
-    if name not in _DECLARED or _DECLARED[name][0] is not strategy:
-        _DECLARED[name] = strategy, declared_options(strategy)
-    return _DECLARED[name][1]
+    return declared_options(REGISTRY[name])
 
 
 def shares_option(name: str, option: str, declared_by: str) -> bool:
@@ -261,6 +255,7 @@ def takes_sample(name: str) -> bool:
     return hasattr(REGISTRY[name], "by_sample")  # as `coverage.by_sample` declares
 
 
+@functools.cache  # reading a signature takes 0.1 ms
 def declared_options(strategy: Callable[..., Any]) -> dict[str, Option]:
     """The options that a signature declares."""
     try:
@@ -273,28 +268,24 @@ def declared_options(strategy: Callable[..., Any]) -> dict[str, Option]:
 
 
 def _option(parameter: inspect.Parameter) -> Option:
-    annotation: Any = parameter.annotation
-    notes: list[Any] = []
-    if get_origin(annotation) is Annotated:
-        annotation, *notes = get_args(annotation)
-    option = next((note for note in notes if isinstance(note, Option)), None)
-    if option is None:
-        option = Option(next((note for note in notes if isinstance(note, str)), ""))
-    union = get_origin(annotation) in (Union, UnionType)
-    types = [each for each in get_args(annotation) if each is not NoneType] if union else [annotation]
-    kind = types[0] if len(types) == 1 else None
+    annotated, default = parameter.annotation, parameter.default
+    annotation, *notes = get_args(annotated) if get_origin(annotated) is Annotated else (annotated,)
+    option = next((note for note in notes if isinstance(note, Option)), Option())
+    types = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    kinds = [each for each in types if each is not NoneType]
+    kind: Any = kinds[0] if len(kinds) == 1 else None
     choices = get_args(kind) if get_origin(kind) is Literal else ()
     if choices:
         kind = str
-    elif kind not in KINDS:
-        kind = type(parameter.default) if annotation is parameter.empty else None
+    elif annotation is parameter.empty:
+        kind = type(default)
     return replace(
         option,
         name=parameter.name,
         kind=kind if kind in KINDS else None,
         choices=choices,
-        optional=parameter.default is None or (union and NoneType in get_args(annotation)),
-        default=parameter.default,
+        optional=default is None or NoneType in types,
+        default=default,
     )
 
 
@@ -308,25 +299,26 @@ def check_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     ...
     accuacl.base.errors.InputError: accuacl has no option 'lamda'; did you mean lam? Its options are variant, ...
     """
-    declared = options_of(name)
-    _check_names(name, declared, options)
+    declared = _declared(name, options)
     return {option: declared[option].check(value) for option, value in options.items()}
 
 
 def read_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """As `check_options`, for values from a file or a command line, where numbers may be text."""
-    declared = options_of(name)
-    _check_names(name, declared, options)
+    declared = _declared(name, options)
     return {option: declared[option].read(value) for option, value in options.items()}
 
 
-def _check_names(name: str, declared: Mapping[str, Option], options: Mapping[str, Any]) -> None:
-    for option in options:
+def _declared(name: str, given: Iterable[str]) -> dict[str, Option]:
+    """A strategy's options; refuses a name among those given that is none of them."""
+    declared = options_of(name)
+    for option in given:
         if option not in declared:
             meant = near(option, declared)
             known = f"its options are {', '.join(declared)}" if declared else "it has no options"
             known = f"did you mean {meant}? {known.capitalize()}" if meant else known
             raise InputError(f"{name} has no option {option!r}; {known}.")
+    return declared
 
 
 def split_options(words: Iterable[str]) -> dict[str, str]:
