@@ -189,8 +189,8 @@ class GivenBatch:
         """The sentence for a layer of torch's that failed; "" if the model's own code did."""
         frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
         calls = [frame.f_locals for frame in frames if frame.f_code.co_name == "_call_impl"]  # of a module each
-        layer = calls[-1]["self"] if calls else self.model
-        if not type(layer).__module__.startswith("torch."):
+        layer = calls[-1]["self"] if calls else None
+        if layer is None or not type(layer).__module__.startswith("torch."):
             return ""
         name = next((name for name, module in self.model.named_modules() if module is layer), "")
         weight = next((p for p in layer.parameters() if p.is_floating_point()), None)

@@ -62,7 +62,7 @@ def look(tx: Transaction, person: Person) -> Turn:
 
 def label(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> int:
     """Label an item of the open round, or give an opinion about one that has a label; the id of the event."""
-    earlier = _earlier(tx, ("label", "opinion"), person, item, class_id, request)
+    earlier = earlier_event(tx, ("label", "opinion"), person, item, class_id, request)
     if earlier is not None:
         return earlier
     check_access(tx, person)
@@ -73,7 +73,7 @@ def label(tx: Transaction, person: Person, item: int, class_id: int, request: st
 
 def skip(tx: Transaction, person: Person, item: int, request: str, reason: str = "") -> int:
     """Skip an item of the open round, which cannot be labelled, and say why or not; the id of the event."""
-    earlier = _earlier(tx, ("skip", "opinion"), person, item, None, request)
+    earlier = earlier_event(tx, ("skip", "opinion"), person, item, None, request)
     if earlier is not None:
         return earlier
     check_access(tx, person)
@@ -88,7 +88,7 @@ def correct(tx: Transaction, person: Person, item: int, class_id: int, request: 
 
     own: refuse it unless the present label is the person's own.
     """
-    earlier = _earlier(tx, ("correct",), person, item, class_id, request)
+    earlier = earlier_event(tx, ("correct",), person, item, class_id, request)
     if earlier is not None:
         return earlier
     check_access(tx, person)
@@ -281,6 +281,20 @@ def check_bytes(tx: Transaction, person: Person, text: str, times: int = 1) -> N
         )
 
 
+def earlier_event(
+    tx: Transaction, kinds: Sequence[str], person: Person, item: int, class_id: int | None, request: str
+) -> int | None:
+    """The event that the same request made before; None if it is new. InputError: it was used for something else."""
+    check_request(request)
+    row = tx.row("SELECT id, kind, person, item, class FROM events WHERE request = ?", request)
+    if row is None:
+        return None
+    event, kind, *rest = row
+    if kind not in kinds or rest != [person.id, item, class_id]:
+        raise used_before(request)
+    return int(event)
+
+
 def _undoable(tx: Transaction, person: Person) -> tuple[int, int] | None:
     """The event and the item of the last label, skip or opinion of the person in the open round that still stands."""
     if open_now(tx) is None:
@@ -296,17 +310,3 @@ def _undoable(tx: Transaction, person: Person) -> tuple[int, int] | None:
         for kind in ("label", "skip", "opinion")
     ]
     return max(((int(id), int(item)) for id, item in filter(None, rows)), default=None)
-
-
-def _earlier(
-    tx: Transaction, kinds: Sequence[str], person: Person, item: int, class_id: int | None, request: str
-) -> int | None:
-    """The event that the same request made before; None if it is new. InputError: it was used for something else."""
-    check_request(request)
-    row = tx.row("SELECT id, kind, person, item, class FROM events WHERE request = ?", request)
-    if row is None:
-        return None
-    event, kind, *rest = row
-    if kind not in kinds or rest != [person.id, item, class_id]:
-        raise used_before(request)
-    return int(event)

@@ -187,10 +187,10 @@ def release_batch(tx: Transaction, person: Person, items: Sequence[int]) -> None
         release(tx, person, item)
 
 
-def check_count(items: Sequence[int]) -> None:
-    """Check that a batch is not too large."""
-    if not 1 <= len(items) <= MOST:
-        raise InputError(f"{len(items)} items were given; give 1 to {MOST}.")
+def check_count(items: Sequence[int], most: int = MOST) -> None:
+    """Check how many items a batch has."""
+    if not 1 <= len(items) <= most:
+        raise InputError(f"{len(items)} items were given; give 1 to {most}.")
 
 
 def _from_the_end(pick: Pick) -> tuple[int, float, int]:

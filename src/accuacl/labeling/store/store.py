@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -33,15 +32,11 @@ def _methods(
     """Makes methods of `Store` of functions, which are called within a transaction."""
 
     def method_of(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Store, P], T]:
+        @functools.wraps(function)
         def method(self: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
             with transaction(self._db) as tx:
                 return function(tx, *args, **kwargs)
 
-        functools.update_wrapper(method, function)
-        signature = inspect.signature(function)
-        first, *others = signature.parameters.values()
-        parameters = [first.replace(name="self", annotation=inspect.Parameter.empty), *others]
-        method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return method
 
     return method_of
