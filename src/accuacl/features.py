@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,13 +160,25 @@ class Features:
         return f"Features(n={len(self)}, d={self.d}, K={self.K}, {self.embeddings.dtype}/{self.probabilities.dtype})"
 
 
-def check_alike(pool: Features, **others: Features | None) -> None:
-    """Every set given must have the pool's embedding width and classes."""
+class Widths(Protocol):
+    """A set in memory or on disk: the width of its embeddings, and its number of classes; 0 if they are not read."""
+
+    @property
+    def d(self) -> int: ...
+
+    @property
+    def K(self) -> int: ...
+
+
+def check_alike(pool: Widths, **others: Widths | None) -> None:
+    """Every set given must have the pool's embedding width and classes. A pool whose embeddings are not read fits all:
+    at most the number of the others' examples matters then.
+    """
     for name, other in others.items():
-        if other is not None and (other.d, other.K) != (pool.d, pool.K):
+        if other is not None and pool.d and (other.d != pool.d or (pool.K and other.K != pool.K)):
+            classes, others_classes = (f" and {pool.K} classes", f" and {other.K}") if pool.K else ("", "")
             raise InputError(
-                f"the pool has embeddings of {pool.d} numbers and {pool.K} classes, but {name} has {other.d} and "
-                f"{other.K}; "
+                f"the pool has embeddings of {pool.d} numbers{classes}, but {name} has {other.d}{others_classes}; "
                 "compute both with the same model over the same classes."
             )
 

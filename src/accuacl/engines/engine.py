@@ -27,6 +27,7 @@ from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.userfile import load_file, loaded_files
 
 Function = Callable[[Any, OnProgress], Any]
+RETRIES = 2  # how often an item is tried again whose worker died
 OnItemProgress = Callable[[int, Progress], None]  # which item, and how far it is
 
 
@@ -92,8 +93,6 @@ def get(name: str, workers: int = 0, address: str | None = None, gpus: float = 0
     """
     check(name, address, gpus)
     if name == "local":
-        from accuacl.engines.engine import Local
-
         return Local(workers)
     from accuacl.engines.ray import Ray
 
@@ -170,11 +169,10 @@ class Local(KeepsWorkers):
 
     cheap_progress = True
 
-    def __init__(self, workers: int = 0, retries: int = 2) -> None:
+    def __init__(self, workers: int = 0) -> None:
         if workers < 0:
             raise InputError(f"workers is {workers}; give a number of processes, or 0 for as many as there are cores.")
         self.workers = workers or cores()
-        self.retries = retries
         self._processes: list[_Worker] = []
 
     def map(
@@ -220,7 +218,7 @@ class Local(KeepsWorkers):
             )
         index, tried = worker.work.popleft()
         waiting.extendleft(reversed(worker.work))
-        if tried < self.retries:
+        if tried < RETRIES:
             waiting.appendleft((index, tried + 1))
         else:
             yield Done(index, failure=Failure("death", f"its process died {tried + 1} times ({how_it_ended(code)})."))

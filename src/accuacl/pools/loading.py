@@ -131,10 +131,10 @@ class NoClasses(InputError):
     """There is no column of classes."""
 
 
-def read_labels(source: PoolSource, column: str = "label", what: str = "labelled") -> NDArray[np.int64]:
+def read_labels(source: PoolSource, column: str) -> NDArray[np.int64]:
     """The classes of all rows in these Parquet files, as columns of the probabilities, in the order of the rows."""
     parts = [np.empty(0, np.int64)]
-    for file in files_of(source, what):
+    for file in files_of(source, "labelled"):
         parquet = open_parquet(file)
         schema = parquet.schema_arrow
         if column not in schema.names:

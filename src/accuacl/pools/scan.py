@@ -100,10 +100,9 @@ class Scan:
 
     def exact_entries(self, entries: NDArray[np.int64]) -> list[int]:
         """The exact sums of some entries."""
-        self.shard_map.expect(self.pool.rows)
         function = functools.partial(passes.add_exactly, self.pool.layout, self.left_out, entries)
         total = [0] * len(entries)
-        for part in self._over(function, "adding up exactly"):
+        for part in self._over(function, "adding up exactly", again=True):
             total = [a + b for a, b in zip(total, part, strict=True)]
         return total
 
@@ -130,14 +129,15 @@ class Scan:
     def _check_ids(self, spans: list[tuple[Any, Any] | None]) -> None:
         """After the first pass: refuse an id that occurs twice, which cannot be where ids rise from row to row."""
         if not self.checked and not self.trust_ids and not rise(spans):
-            check_unique(self.pool.layout, self.pool.rows, self._again)
+            check_unique(self.pool.layout, self.pool.rows, functools.partial(self._over, again=True))
         self.checked = True
 
-    def _again(self, function: Function, what: str) -> Iterator[Any]:
-        self.shard_map.expect(self.pool.rows)
-        return self._over(function, what)
-
-    def _over(self, function: Function, what: str, items: Sequence[Any] | None = None) -> Iterator[Any]:
+    def _over(
+        self, function: Function, what: str, items: Sequence[Any] | None = None, again: bool = False
+    ) -> Iterator[Any]:
+        """The function's results over the shards. again: in a pass that the strategy did not announce."""
+        if again:
+            self.shard_map.expect(self.pool.rows)
         return self.shard_map.over(function, self.shards, what, items)
 
 

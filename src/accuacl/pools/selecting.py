@@ -26,7 +26,7 @@ from accuacl.base.errors import InputError, alternatives
 from accuacl.base.files import check_new_file, replacing, write_bytes
 from accuacl.base.progress import OnProgress, check_progress
 from accuacl.engines import Engine
-from accuacl.features import Features
+from accuacl.features import Features, check_alike
 from accuacl.pools.ids import Excluded
 from accuacl.pools.loading import check_fits, load, load_features, load_sample
 from accuacl.pools.pool import GROUP_ROWS, SHARD_ROWS, Columns, Pool, PoolSource, files_of, open_pool
@@ -103,8 +103,8 @@ def select(
         else open_pool(given, names, of_set, name)
         for name, given in (("labelled", labelled), ("memory", memory))
     }
-    for name, other in sets.items():
-        _check_alike(pool, name, other)
+    widths: dict[str, Any] = {name: getattr(given, "layout", given) for name, given in sets.items()}
+    check_alike(pool.layout, **widths)
     query = _Query(
         pool,
         whole_number("budget", budget, 0),
@@ -229,19 +229,6 @@ def _in_memory(examples: Pool | Features | None) -> Features | None:
 
 def _rows(examples: Pool | Features | None) -> int:
     return examples.rows if isinstance(examples, Pool) else len(examples or ())
-
-
-def _check_alike(pool: Pool, name: str, other: Pool | Features | None) -> None:
-    d, K = pool.layout.d, pool.layout.K
-    if other is None or not d:  # then at most their number matters
-        return
-    wide = other.layout if isinstance(other, Pool) else other
-    if wide.d != d or (K and wide.K != K):
-        classes, others = (f" and {K} classes", f" and {wide.K}") if K else ("", "")
-        raise InputError(
-            f"the pool has embeddings of {d} numbers{classes}, but {name} has {wide.d}{others}; "
-            "compute both with the same model over the same classes."
-        )
 
 
 def write_pool(path: Path, ids: Any, embeddings: NDArray[Any], probabilities: NDArray[Any]) -> None:

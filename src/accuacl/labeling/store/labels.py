@@ -39,9 +39,7 @@ MOST_BYTES = 1 << 20  # of all comments and reasons of a person; a comment to se
 AHEAD = 3  # items that a page is told of before they are leased, so that it can load them
 
 
-def turn(
-    tx: Transaction, person: Person, act: Act | None = None, expected: Expected = NOTHING, seconds: float = LEASE
-) -> Turn:
+def turn(tx: Transaction, person: Person, act: Act | None = None, expected: Expected = NOTHING) -> Turn:
     """Record what the person did, and lease them the next item."""
     done = None
     if act is not None and act.kind == "label":
@@ -49,8 +47,8 @@ def turn(
     elif act is not None and act.kind == "skip":
         done = skip(tx, person, act.item, act.request, act.reason)
     elif act is not None:
-        done = undo(tx, person, act.request, seconds)
-    pick = lease(tx, person, seconds, expected)
+        done = undo(tx, person, act.request)
+    pick = lease(tx, person, expected=expected)
     return replace(look(tx, person), done=done, pick=pick, ahead=ahead(tx, person, AHEAD, expected))
 
 
@@ -159,7 +157,7 @@ def label_batch(tx: Transaction, person: Person, labels: Mapping[int, int], requ
     return BatchDone(saved, refused)
 
 
-def undo_batch(tx: Transaction, person: Person, batch: str, request: str, seconds: float = LEASE) -> list[int]:
+def undo_batch(tx: Transaction, person: Person, batch: str, request: str) -> list[int]:
     """Undo the labels of the person's request `batch` that still stand, and lease the items again; the items."""
     check_access(tx, person)
     check_request(request)
@@ -173,7 +171,7 @@ def undo_batch(tx: Transaction, person: Person, batch: str, request: str, second
     )
     for i, (event, item) in enumerate(rows):
         tx.event("undo", person=person.id, item=item, undoes=event, request=f"{request}/{i}")
-        tx.event("lease", person=person.id, item=item, until=tx.now + seconds)
+        tx.event("lease", person=person.id, item=item, until=tx.now + LEASE)
     return [item for _, item in rows]
 
 

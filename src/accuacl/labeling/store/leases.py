@@ -130,12 +130,7 @@ def check_answerable(tx: Transaction, person: Person, item: int) -> bool:
 
 
 def lease_batch(
-    tx: Transaction,
-    person: Person,
-    most: int,
-    expected: Expected = NOTHING,
-    seconds: float = LEASE,
-    least: float = 0.0,
+    tx: Transaction, person: Person, most: int, expected: Expected = NOTHING, least: float = 0.0
 ) -> list[Pick]:
     """Items of the open round for which the model has a guess, with at least this confidence, now leased to the
     person, by rank.
@@ -160,21 +155,21 @@ def lease_batch(
     share = -(-(len(own) + len(free)) // (others + 1))
     new = free[: max(0, min(most, share) - len(own))]
     for pick in sorted(new, key=_from_the_end):
-        tx.event("lease", person=person.id, item=pick.item, until=tx.now + seconds)
+        tx.event("lease", person=person.id, item=pick.item, until=tx.now + LEASE)
     if not own and not new:
         surplus = _surplus(tx, person, current, most, least)
-        new = _take(tx, person, sorted(surplus, key=lambda pair: _from_the_end(pair[0])), seconds)
+        new = _take(tx, person, sorted(surplus, key=lambda pair: _from_the_end(pair[0])), LEASE)
     return sorted(own + new, key=lambda pick: pick.rank)
 
 
-def renew_batch(tx: Transaction, person: Person, items: Sequence[int], seconds: float = LEASE) -> list[int]:
+def renew_batch(tx: Transaction, person: Person, items: Sequence[int]) -> list[int]:
     """Extend the person's leases of these items, who works on the first; those that they have lost meanwhile."""
     check_access(tx, person)
     check_count(items)
     lost = []
     for item in reversed(items):
         try:
-            renew(tx, person, item, seconds)
+            renew(tx, person, item)
         except InputError:
             lost.append(item)
     return lost[::-1]
