@@ -296,7 +296,7 @@ def test_a_disk_that_fills_leaves_the_old_picks_or_none(tmp_path, ending):
     assert [(path, path.read_text()) for path in tmp_path.iterdir()] == [(out, "older")]
 
 
-def test_a_full_disk_leaves_no_half_of_a_pool_and_ids_are_not_checked_in_silence(tmp_path):
+def test_a_full_disk_leaves_no_half_of_a_pool(tmp_path):
     code = (
         "import sys, numpy as np\nfrom pathlib import Path\nfrom accuacl.pools import write_pool\n"
         "write_pool(Path(sys.argv[1]), range(5000), np.ones((5000, 2), 'f4'), np.ones((5000, 1), 'f4'))\n"
@@ -304,19 +304,18 @@ def test_a_full_disk_leaves_no_half_of_a_pool_and_ids_are_not_checked_in_silence
     done = limited(code, str(tmp_path / "a.parquet"))
     assert "file too large" in done.stderr
     assert list(tmp_path.iterdir()) == []
-    pool = write(tmp_path / "a.parquet", np.arange(400)[::-1], POOL)
-    code = (
-        "import sys\nsys.path.insert(0, sys.argv[2])\nfrom pool_files import Inline\nfrom accuacl import pools\n"
-        "from accuacl.pools import passes\npasses.FILE_BYTES = 10**9\n"
-        "import numpy as np\npools.select(sys.argv[1], 'margin', budget=3, engine=Inline())\n"
-    )
-    done = limited(code, pool, os.path.dirname(__file__))
-    assert done.returncode == 0, done.stderr  # 3200 bytes fit
-    big = features(RNG, 3000, 2, 2)
-    pool = write(tmp_path / "a.parquet", np.arange(3000)[::-1], big)
-    done = limited(code, pool, os.path.dirname(__file__))
-    assert "the ids of 3,000 rows could not be checked in" in done.stderr
-    assert "that takes 24,000 bytes; make room there, set TMPDIR" in done.stderr
+
+
+@pytest.mark.parametrize("part_bytes", [1, 1000, 10**9])
+def test_an_id_that_occurs_twice_is_found_in_whichever_part_its_key_is(tmp_path, monkeypatch, part_bytes):
+    monkeypatch.setattr(passes, "PART_BYTES", part_bytes)
+    ids = np.arange(40)[::-1].copy()
+    pool = write(tmp_path / "a.parquet", ids, features(RNG, 40, 2, 2))
+    assert len(pools.select(pool, "margin", budget=3, engine=Inline())) == 3
+    ids[30] = ids[2]
+    pool = write(tmp_path / "a.parquet", ids, features(RNG, 40, 2, 2))
+    with pytest.raises(ValueError, match=rf"id {ids[2]} occurs twice: .*row 2, and .*row 30; give every row its own"):
+        pools.select(pool, "margin", budget=3, engine=Inline())
 
 
 def test_lists_helper_gives_both_kinds():

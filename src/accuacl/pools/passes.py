@@ -9,9 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,17 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.features import Array, Features, RowError
 from accuacl.fisher import SUM_ROWS, FisherSum, exact_entries
 from accuacl.pools import ids
-from accuacl.pools.ids import Column, Keys, as_uint64, take
+from accuacl.pools.ids import Column, as_uint64, take
 from accuacl.pools.pool import Layout, RowGroup, Shard, check_present, ids_of, matrix, read, unchanged
 from accuacl.strategies import Ranking, Rows, among_smallest, reach
 
 CHUNK_BYTES = 16 << 20  # read at a time
-FILE_BYTES = 64 << 20  # of each temporary file of keys, while ids are checked
+PART_BYTES = 128 << 20  # of the keys that are sorted at a time, while ids are checked
 SUSPECTS = 100  # equal keys that are checked together
 Map = Callable[[Any, str], Iterator[Any]]  # a function over all shards; yields its results as they come
 Span: TypeAlias = tuple[Any, Any] | None  # first and last id of a shard; None if ids do not rise from row to row
@@ -129,10 +126,10 @@ def smallest(
     return sieve.join(parts), row_filter.rising.span
 
 
-def sorted_keys(layout: Layout, shard: Shard, report: OnProgress) -> ids.Keys:
-    """The keys of a shard's ids, sorted."""
-    keys = [ids.keys(chunk.ids) for chunk in _reported(layout, shard, ("id",), report)]
-    return np.sort(np.concatenate(keys))
+def keys_of_part(layout: Layout, part: int, parts: int, shard: Shard, report: OnProgress) -> ids.Keys:
+    """The keys of a shard's ids, those that are `part` modulo `parts`."""
+    keys = np.concatenate([ids.keys(chunk.ids) for chunk in _reported(layout, shard, ("id",), report)])
+    return keys[keys % np.uint64(parts) == part]
 
 
 def places(layout: Layout, wanted: NDArray[np.uint64], shard: Shard, report: OnProgress) -> list[tuple[Any, str]]:
@@ -257,30 +254,16 @@ def rise(spans: Iterable[Span]) -> bool:
 
 
 def check_unique(layout: Layout, rows: int, over_shards: Map) -> None:
-    """Refuse a pool that has an id twice, naming both places."""
-    bits = max(0, math.ceil(math.log2(max(1, 8 * rows / FILE_BYTES))))
-    equal: list[Keys] = []
-    with ExitStack() as stack:
-        try:
-            files = [stack.enter_context(tempfile.TemporaryFile(prefix="accuacl-ids-")) for _ in range(1 << bits)]
-            for keys in over_shards(functools.partial(sorted_keys, layout), "checking ids"):
-                leading = (keys >> np.uint64(64 - bits)) if bits else np.zeros(len(keys), np.uint64)
-                ends = np.searchsorted(leading, np.arange(len(files) + 1, dtype=np.uint64))
-                for file, start, end in zip(files, ends, ends[1:], strict=False):
-                    file.write(keys[start:end])
-            for file in files:
-                file.seek(0)
-                keys = np.sort(np.frombuffer(file.read(), np.uint64))
-                equal.append(np.unique(keys[1:][keys[1:] == keys[:-1]]))
-        except OSError as error:
-            raise InputError(
-                f"the ids of {rows:,} rows could not be checked in {tempfile.gettempdir()} "
-                f"({reason(error)}): that takes {8 * rows:,} bytes; make room there, set TMPDIR to another "
-                "folder, or skip the check with --trust-ids if you know that no id occurs twice."
-            ) from None
-    suspects = np.concatenate(equal)
-    for start in range(0, len(suspects), SUSPECTS):
-        _refuse_equal_ids(layout, suspects[start : start + SUSPECTS], over_shards)
+    """Refuse a pool that has an id twice, naming both places. A large pool is read several times, for a part of the
+    keys each time.
+    """
+    parts = max(1, math.ceil(8 * rows / PART_BYTES))
+    for part in range(parts):
+        keys = np.concatenate(list(over_shards(functools.partial(keys_of_part, layout, part, parts), "checking ids")))
+        keys.sort()
+        suspects = np.unique(keys[1:][keys[1:] == keys[:-1]])
+        for start in range(0, len(suspects), SUSPECTS):
+            _refuse_equal_ids(layout, suspects[start : start + SUSPECTS], over_shards)
 
 
 def _refuse_equal_ids(layout: Layout, keys: NDArray[np.uint64], over_shards: Map) -> None:
