@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from accuacl.base.databases import table_version
@@ -188,16 +187,14 @@ def create_tables(db: sqlite3.Connection, path: Path) -> None:
     if _has_tables(db, path):
         return
     _write_ahead(db)
-    db.execute("BEGIN IMMEDIATE")
+    triggers = "\n".join(APPEND_ONLY.values())
     try:
-        if not _has_tables(db, path):  # another process may have made them meanwhile
-            for statement in [*_statements(TABLES), *_statements(TRIGGERS), *APPEND_ONLY.values()]:
-                db.execute(statement)
-            db.execute(f"PRAGMA user_version = {VERSION}")
-        db.execute("COMMIT")
-    finally:
+        db.executescript(f"BEGIN IMMEDIATE; {TABLES} {TRIGGERS} {triggers} PRAGMA user_version = {VERSION}; COMMIT;")
+    except sqlite3.OperationalError:
         if db.in_transaction:
             db.execute("ROLLBACK")
+        if not _has_tables(db, path):  # otherwise another process has made them meanwhile
+            raise
 
 
 def _has_tables(db: sqlite3.Connection, path: Path) -> bool:
@@ -208,16 +205,6 @@ def _has_tables(db: sqlite3.Connection, path: Path) -> bool:
             f"reads version {VERSION}); export its labels with the program that wrote it, and make a new project."
         )
     return version == VERSION
-
-
-def _statements(script: str) -> Iterator[str]:
-    """The statements of a script one by one: `executescript` would commit the transaction."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:
