@@ -181,7 +181,7 @@ def test_missing_values_are_named(tmp_path, column):
 @pytest.mark.parametrize("kind", ["in order", "shuffled", "text"])
 @pytest.mark.parametrize("rows", [(17, 18), (17, 350)])
 def test_ids_that_come_twice(tmp_path, monkeypatch, strategy, kind, rows):
-    monkeypatch.setattr(passes, "FILE_BYTES", 300)  # several files
+    monkeypatch.setattr(passes, "PART_BYTES", 300)  # several parts
     ids = IDS.copy() if kind == "in order" else RNG.permutation(400)
     ids[rows[1]] = ids[rows[0]]
     names = [f"image-{'x' * (i % 11)}{i}.jpg" for i in ids] if kind == "text" else ids.tolist()
@@ -304,18 +304,6 @@ def test_a_full_disk_leaves_no_half_of_a_pool(tmp_path):
     done = limited(code, str(tmp_path / "a.parquet"))
     assert "file too large" in done.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("part_bytes", [1, 1000, 10**9])
-def test_an_id_that_occurs_twice_is_found_in_whichever_part_its_key_is(tmp_path, monkeypatch, part_bytes):
-    monkeypatch.setattr(passes, "PART_BYTES", part_bytes)
-    ids = np.arange(40)[::-1].copy()
-    pool = write(tmp_path / "a.parquet", ids, features(RNG, 40, 2, 2))
-    assert len(pools.select(pool, "margin", budget=3, engine=Inline())) == 3
-    ids[30] = ids[2]
-    pool = write(tmp_path / "a.parquet", ids, features(RNG, 40, 2, 2))
-    with pytest.raises(ValueError, match=rf"id {ids[2]} occurs twice: .*row 2, and .*row 30; give every row its own"):
-        pools.select(pool, "margin", budget=3, engine=Inline())
 
 
 def test_lists_helper_gives_both_kinds():
