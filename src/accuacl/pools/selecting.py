@@ -259,10 +259,10 @@ ENDINGS = (".parquet", ".csv", ".jsonl")
 
 
 def check_place(path: Path, others: Sequence[Path] = (), **sources: Sequence[str]) -> None:
-    """Refuse a name that could not be written to, before any work is done.
+    """Refuse a path for the picks before any work is done.
 
-    sources: files, folders and patterns of Parquet that are read, by what they are; others: other files. The picks may
-    neither overwrite one of these nor be matched by a folder or pattern the next time.
+    sources: the Parquet files, folders and patterns that are read, by name; others: other files that are read. The
+    picks may neither overwrite one of these nor be read as part of a folder or pattern the next time.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file, such as {path / 'picked.csv'}.")

@@ -203,7 +203,7 @@ def near_names(name: str, names: Iterable[str]) -> list[str]:
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """The class that was probably meant by a name that is not known: it looks alike, or is spelt nearly so; else "".
+    """The class that an unknown name probably means, one that looks alike or is spelt nearly the same; else "".
 
     >>> meant("TIGER", ["lion", "tiger"]), meant("tigre", ["lion", "tiger"]), meant("zebra", ["lion"])
     ('tiger', 'tiger', '')

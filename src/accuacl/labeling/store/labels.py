@@ -144,7 +144,7 @@ def can_undo(tx: Transaction, person: Person) -> bool:
 def label_batch(tx: Transaction, person: Person, labels: Mapping[int, int], request: str) -> BatchDone:
     """Label items of the open round, {item: class}. What cannot be labelled is refused; the rest is labelled.
 
-    Whoever labels them has been shown the guesses. The same request again gives the same, and labels nothing twice.
+    The person is recorded as having seen the guesses. The same request again gives the same, and labels nothing twice.
     """
     show_guesses(tx, person, list(labels))
     saved, refused = [], {}

@@ -18,7 +18,7 @@ from accuacl.labeling.store.rounds import GUESSED, NOT_OWN, PICK, is_closed, ope
 
 LEASE = 120.0  # seconds
 MOST = 100  # items in a batch
-HELD = (  # by a person, at a time, in the round that is open; or for an opinion
+HELD = (  # given a person, the time and the open round: leased to them, to label it there or to give an opinion
     "s.person = ? AND s.lease IS NOT NULL AND s.until > ? AND ((s.answer IS NULL AND s.task = ? AND s.round = ?) OR "
     "(s.answer IS NOT NULL AND ((NOT s.skipped AND s.opinions < p.people - 1) "
     "OR EXISTS (SELECT 1 FROM gold WHERE item = s.item))))"
@@ -163,7 +163,7 @@ def lease_batch(
 
 
 def renew_batch(tx: Transaction, person: Person, items: Sequence[int]) -> list[int]:
-    """Extend the person's leases of these items, who works on the first; those that they have lost meanwhile."""
+    """Extend the person's leases of these items, of which they work on the first; those that they no longer have."""
     check_access(tx, person)
     check_count(items)
     lost = []

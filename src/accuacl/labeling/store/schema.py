@@ -174,7 +174,7 @@ CREATE TRIGGER tally_of_forgotten AFTER DELETE ON state BEGIN
 END;
 """
 
-APPEND_ONLY = {  # triggers by name; `rounds.forget` puts them aside
+APPEND_ONLY = {  # triggers by name; `rounds.forget` drops them for a moment
     f"{table}_no_{verb.lower()}": f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
     "BEGIN SELECT RAISE(ABORT, 'nothing here is ever changed or removed'); END;"
     for table in ("people", "classes", "rounds", "closed", "picks", "events")
@@ -208,7 +208,7 @@ def _has_tables(db: sqlite3.Connection, path: Path) -> bool:
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:
-    """Set SQLite's write-ahead log. For this one statement SQLite does not wait while another process uses the file."""
+    """Turn on the write-ahead log. SQLite itself does not wait here while another process uses the file."""
     give_up = time.monotonic() + WAIT
     while True:
         try:
