@@ -839,7 +839,7 @@ def test_a_strategy_is_handed_the_options_that_its_signature_has(tmp_path, own_s
     [
         ("accuacl+uniform", {"share": 0.2}, {"share": 0.2}),
         ("accuacl+coverage", {"share": 1.0}, {"share": 1.0}),
-        ("fisher-ratio", {"uncertainty": "ignored"}, {"uncertainty": False}),
+        ("fisher-ratio", {"uncertainty": "ignored"}, {"uncertainty": "ignored"}),
         ("coverage", {"share": 0.2, "uncertainty": "ignored"}, {}),
     ],
 )

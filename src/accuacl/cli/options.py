@@ -119,7 +119,7 @@ def _strategy_option(name: str) -> inspect.Parameter:
 
     declared = [options_of(strategy)[name] for strategy in BUILT_IN if name in options_of(strategy)]
     kind: Any = declared[0].kind if declared[0].kind in (int, float) else str
-    defaults = {option.words[option.default] if option.kind is bool else option.default for option in declared}
+    defaults = {option.default for option in declared}
     default = defaults.pop() if len(defaults) == 1 else None
     shown = f" [default: {default}]" if default is not None else ""
     annotation = Annotated[kind | None, typer.Option(help=f"{options_help(name)}.{escape(shown)}")]

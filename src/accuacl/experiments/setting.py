@@ -346,10 +346,7 @@ def without_foreign_options(given: Mapping[str, Any], strategies: Iterable[str])
 
 def _as_setting(name: str, value: Any) -> Any:
     """An option's value as its setting writes it."""
-    strategy, unset = OPTION_SETTINGS[name]
-    if value is None:
-        return unset
-    return options_of(strategy)[name].words[value] if isinstance(value, bool) else value
+    return OPTION_SETTINGS[name][1] if value is None else value
 
 
 def uses(strategy: str, name: str) -> bool:

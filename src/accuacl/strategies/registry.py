@@ -131,14 +131,12 @@ KINDS = (bool, int, float, str)
 class Option:
     """What a strategy declares about one of its keyword arguments.
 
-    An author gives `help` and the limits; the other fields are read from the signature. `words` are the names of False
-    and True where people type them.
+    An author gives `help` and the limits; the other fields are read from the signature.
     """
 
     help: str = ""
     least: float = -math.inf
     most: float = math.inf
-    words: tuple[str, str] = ("false", "true")
     name: str = ""
     kind: type | None = None  # bool, int, float or str; None: any
     choices: tuple[str, ...] = ()
@@ -155,7 +153,7 @@ class Option:
         if self.choices:
             return " or ".join(map(repr, self.choices))
         if self.kind is bool:
-            return " or ".join(self.words)
+            return "false or true"
         if self.kind not in (int, float):
             return "text"
         what = "a whole number" if self.kind is int else "a number"
@@ -173,8 +171,6 @@ class Option:
         if self.kind is bool:
             if isinstance(value, bool | np.bool_):
                 return bool(value)
-            if value in self.words:
-                return bool(value == self.words[1])
         elif self.kind is str:
             if isinstance(value, str) and value in (self.choices or (value,)):
                 return value
