@@ -15,7 +15,16 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.labeling.store.classes import STANDS, check_class, classes
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.leases import LEASE, NOTHING, Expected, ahead, check_answerable, check_count, lease
+from accuacl.labeling.store.leases import (
+    LEASE,
+    NOTHING,
+    Expected,
+    ahead,
+    can_be_given,
+    check_answerable,
+    check_count,
+    lease,
+)
 from accuacl.labeling.store.opinions import OWN, asks_twice
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import (
@@ -54,8 +63,18 @@ def turn(tx: Transaction, person: Person, act: Act | None = None, expected: Expe
 
 def look(tx: Transaction, person: Person) -> Turn:
     """What `turn` returns when nothing is done and nothing leased."""
-    undo_next, own = can_undo(tx, person), own_answers(tx, person)
-    return Turn(None, None, [], status(tx), classes(tx), undo_next, own, asks_twice(tx))
+    now = status(tx)
+    return Turn(
+        done=None,
+        pick=None,
+        ahead=[],
+        status=now,
+        free=now is not None and now.open and (now.left > now.leased or can_be_given(tx, person)),
+        classes=classes(tx),
+        undo=_undoable(tx, person) is not None,
+        own=own_answers(tx, person),
+        asks_twice=asks_twice(tx),
+    )
 
 
 def label(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> int:
@@ -131,11 +150,6 @@ def undo(tx: Transaction, person: Person, request: str, seconds: float = LEASE) 
     tx.event("undo", person=person.id, item=item, undoes=event, request=request)
     tx.event("lease", person=person.id, item=item, until=tx.now + seconds)
     return item
-
-
-def can_undo(tx: Transaction, person: Person) -> bool:
-    """Whether the person has something to undo in the open round."""
-    return _undoable(tx, person) is not None
 
 
 # Batches: many items at once, with the model's guesses

@@ -85,10 +85,10 @@ def ahead(tx: Transaction, person: Person, count: int, expected: Expected = NOTH
     return picks[:count]
 
 
-def can_be_spared(tx: Transaction, person: Person) -> bool:
-    """Whether the person, if nothing is free, would be given an item that somebody else holds."""
+def can_be_given(tx: Transaction, person: Person) -> bool:
+    """Whether the person could be given an item for a second opinion, or one that somebody else holds."""
     current = open_now(tx)
-    return current is not None and bool(_surplus(tx, person, current, 1))
+    return current is not None and bool(wanted(tx, person, current, 1) or _surplus(tx, person, current, 1))
 
 
 def renew(tx: Transaction, person: Person, item: int, seconds: float = LEASE) -> None:

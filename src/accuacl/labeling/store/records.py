@@ -231,6 +231,7 @@ class Turn:
     pick: Pick | None
     ahead: list[Pick]
     status: Status | None
+    free: bool  # whether they could be given another item now
     classes: list[Class]
     undo: bool  # whether the person has something to undo
     own: OwnAnswers

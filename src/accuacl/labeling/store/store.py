@@ -156,7 +156,6 @@ class Store:
     # Leases
     lease = write(_leases.lease)
     held = read(_leases.held)
-    can_be_spared = read(_leases.can_be_spared)
     renew = write(_leases.renew)
     release = write(_leases.release)
     lease_batch = write(_leases.lease_batch)
@@ -170,7 +169,6 @@ class Store:
     skip = write(_labels.skip)
     correct = write(_labels.correct)
     undo = write(_labels.undo)
-    can_undo = read(_labels.can_undo)
     label_batch = write(_labels.label_batch)
     undo_batch = write(_labels.undo_batch)
     show_guess = write(_labels.show_guess)
@@ -186,7 +184,6 @@ class Store:
 
     # Second opinions, and items whose answers are known
     asks_twice = read(_opinions.asks_twice)
-    opinions_wanted = read(_opinions.opinions_wanted)
     still_asked = read(_opinions.still_asked)
     ratings = read(_opinions.ratings)
     gold = read(_opinions.gold)

@@ -182,7 +182,7 @@ def _state(site: Site, person: Person, turn: Turn) -> View:
         "round": round,
         "rounds": site.project.settings.rounds_of(task),
         "own": {"labelled": turn.own.labelled, "skipped": turn.own.skipped},
-        "free": status is not None and status.open and _is_free(site, person, status),
+        "free": turn.free,
         "undo": turn.undo,
         "trained": _trained(site),
     }
@@ -201,12 +201,6 @@ def _phase(site: Site, status: Status | None, now: Activity) -> str:
     if not site.project.tasks.all():
         return "empty"
     return "done" if site.project.state().finished else "waiting"
-
-
-def _is_free(site: Site, person: Person, status: Status) -> bool:
-    """Whether the person could be given an item now, beside the one that they have."""
-    store = site.store
-    return status.left > status.leased or store.opinions_wanted(person) > 0 or store.can_be_spared(person)
 
 
 def _counts(site: Site, status: Status | None) -> View:
