@@ -97,12 +97,7 @@ def select(
     reads = tuple(name for name in VECTORS if name in getattr(chosen, "reads", VECTORS))
     pool = open_pool(dataset, names, ("id", *reads))
     of_set = VECTORS if isinstance(chosen, RowStrategy) else reads
-    sets = {
-        name: _features_read(given, of_set)
-        if given is None or isinstance(given, Features)
-        else open_pool(given, names, of_set, name)
-        for name, given in (("labelled", labelled), ("memory", memory))
-    }
+    sets = {name: _open_set(given, names, of_set, name) for name, given in (("labelled", labelled), ("memory", memory))}
     widths: dict[str, Any] = {name: getattr(given, "layout", given) for name, given in sets.items()}
     check_alike(pool.layout, **widths)
     query = _Query(
@@ -216,11 +211,15 @@ def _sample(strategy: str, query: _Query, options: dict[str, Any]) -> int | None
     return size if size < query.pool.rows else None
 
 
-def _features_read(given: Features | None, reads: tuple[str, ...]) -> Features | None:
-    """What is read of a set in memory; a column that is not read is one of ones, as in pools."""
-    if given is None or "probability" in reads:
+def _open_set(
+    given: PoolSource | Features | None, columns: Columns, wanted: tuple[str, ...], what: str
+) -> Pool | Features | None:
+    """A set in memory, or one on disk. A column that is not wanted is one of ones in both."""
+    if given is None or (isinstance(given, Features) and "probability" in wanted):
         return given
-    return Features.trusted(given.embeddings, np.ones((len(given), 1), np.float32))
+    if isinstance(given, Features):
+        return Features.trusted(given.embeddings, np.ones((len(given), 1), np.float32))
+    return open_pool(given, columns, wanted, what)
 
 
 def _in_memory(examples: Pool | Features | None) -> Features | None:
