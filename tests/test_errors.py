@@ -52,7 +52,7 @@ WIDE, MORE = features(RNG, 5, 6, 3), features(RNG, 5, 4, 2)
         ("accuacl", {"lamda": 1}, r"accuacl has no option 'lamda'; did you mean lam\? Its options are variant, keep"),
         ("entropy", {"keep": 1}, "entropy has no option 'keep'; it has no options"),
         ("accuacle", {}, r"there is no strategy 'accuacle'; did you mean accuacl\? The strategies are uniform"),
-        ("bait", {"lam": 0}, "lam is 0; give a number of at least 1e-12"),
+        ("bait", {"ridge": 0}, "ridge is 0; give a number from 1e-6 to 1e6"),
         ("bait", {"oversample": None}, "oversample is None"),
         ("bait", {"memory_limit": "1GB"}, "memory_limit is '1GB'"),
         ("accuacl", {"lam": True}, "lam is True"),
@@ -105,11 +105,11 @@ def test_set_strategies_refuse_before_allocating_and_say_how_many_bytes(name, ne
         assert len(select(name, pool=POOL, budget=1, sample=4)) == 1
 
 
-@pytest.mark.parametrize(("scale", "lam"), [(1e9, 0.01), (1e4, 1e-12)])
-def test_bait_says_so_where_float64_cannot_hold_its_matrices(scale, lam):
+@pytest.mark.parametrize(("scale", "ridge"), [(1e9, 0.01), (1e8, 1e-6)])
+def test_bait_says_so_where_float64_cannot_hold_its_matrices(scale, ridge):
     pool = features(np.random.default_rng(0), 40, 6, 3, scale=scale)
     with pytest.raises(ValueError, match="bait's matrices are singular in float64"):
-        select("bait", pool=pool, budget=10, lam=lam)
+        select("bait", pool=pool, budget=10, ridge=ridge)
 
 
 def test_numpy_numbers_are_numbers():

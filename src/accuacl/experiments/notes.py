@@ -18,7 +18,7 @@ from accuacl.experiments.config import Config, looks_at_sample
 from accuacl.experiments.data import BENCHMARKS, Dataset, Stream, Task, natural
 from accuacl.experiments.learners import REGISTRY
 from accuacl.experiments.setting import OPTION_SETTINGS, groups_of, is_class_incremental, uses
-from accuacl.strategies import WITHOUT_MEMORY, options_of, takes_sample
+from accuacl.strategies import WITHOUT_MEMORY, takes_sample
 
 NAMED = 5  # classes that a sentence names
 CIFAR = {"split-cifar10": 10, "split-cifar100": 100}  # and their classes
@@ -79,18 +79,14 @@ def _ignored(config: Config) -> list[str]:
     """Sentences about settings that are options of other strategies.
 
     >>> from accuacl.experiments import make
-    >>> _ignored(make({"strategy": "uniform", "sample": 5})), _ignored(make({"strategy": "bait", "lam": 0.5}))
-    (["uniform has no option 'sample'; --sample is ignored."], ["bait's own option 'lam' is set by --option lam=VALUE; \
---lam is ignored."])
+    >>> _ignored(make({"strategy": "uniform", "sample": 5}))
+    ["uniform has no option 'sample'; --sample is ignored."]
     """
     strategy, sentences = config.strategy, []
     for name in (*OPTION_SETTINGS, "sample"):
         used = looks_at_sample(dict(config)) if name == "sample" else uses(strategy, name)
-        if used or getattr(config, name) == Config.model_fields[name].default:
-            continue
-        own = strategy != "full" and name in options_of(strategy)
-        why = f"{strategy}'s own option {name!r} is set by --option {name}=VALUE"
-        sentences.append(f"{why if own else f'{strategy} has no option {name!r}'}; --{name} is ignored.")
+        if not used and getattr(config, name) != Config.model_fields[name].default:
+            sentences.append(f"{strategy} has no option {name!r}; --{name} is ignored.")
     return sentences
 
 

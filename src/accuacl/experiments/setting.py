@@ -32,7 +32,6 @@ from accuacl.strategies import (
     options_help,
     options_of,
     read_options,
-    shares_option,
     takes_sample,
 )
 
@@ -242,8 +241,8 @@ def with_options(given: Mapping[str, Any]) -> dict[str, Any]:
     Options may be given as `options: {share: 0.3}` or as `options.share: 0.3`. Those that are settings of their own
     become these.
 
-    >>> with_options({"strategy": "bait", "options": {"oversample": "3", "lam": 0.1}})
-    {'strategy': 'bait', 'oversample': 3.0, 'options': {'lam': 0.1}}
+    >>> with_options({"strategy": "bait", "options": {"oversample": "3", "ridge": 0.1}})
+    {'strategy': 'bait', 'oversample': 3.0, 'options': {'ridge': 0.1}}
     """
     flat = flat_options(given)
     settings = {name: value for name, value in flat.items() if not name.startswith(f"{OPTIONS}.")}
@@ -350,12 +349,12 @@ def _as_setting(name: str, value: Any) -> Any:
 
 
 def uses(strategy: str, name: str) -> bool:
-    """Whether a setting that is an option applies to a strategy, which may use the same name for something else.
+    """Whether a setting that is an option applies to a strategy.
 
     >>> uses("accuacl", "lam"), uses("bait", "lam"), uses("bait", "oversample"), uses("full", "keep")
     (True, False, True, False)
     """
-    return strategy != "full" and shares_option(strategy, name, OPTION_SETTINGS[name][0])
+    return strategy != "full" and name in options_of(strategy)
 
 
 def options_for(config: Mapping[str, Any], strategy: str) -> dict[str, Any]:

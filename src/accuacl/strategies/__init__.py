@@ -31,7 +31,7 @@ __getattr__, __dir__ = lazy_attributes(
     ranking="Context Examples InMemory Ranking RowStrategy Rows among_smallest reach row_strategy",
     registry=(
         "BUILT_IN BY_LABEL REGISTRY Option check_options load_plugins options_help options_of read_options register "
-        "shares_option split_options strategy_names takes_sample"
+        "split_options strategy_names takes_sample"
     ),
     typiclust="clusters_of mean_distance",
 )

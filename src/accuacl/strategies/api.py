@@ -17,7 +17,7 @@ from accuacl.base.progress import OnProgress, Tick, check_progress, ticker
 from accuacl.base.threads import shared_out
 from accuacl.base.userfile import with_place
 from accuacl.features import Features, check_alike
-from accuacl.strategies.registry import BUILT_IN, REGISTRY, check_options, shares_option
+from accuacl.strategies.registry import BUILT_IN, REGISTRY, check_options
 
 Strategy = TypeVar("Strategy", bound=Callable[..., object])
 Needs = Callable[[int, int, int], int]  # bytes beyond the pool itself, for n examples, d wide, of K classes
@@ -247,9 +247,9 @@ def warn_without_memory(strategy: str, memory: object, past: int | None, options
             f"{strategy} avoids what the memory holds; without a memory it picks as {WITHOUT_MEMORY[strategy]} does.",
             stacklevel=3,
         )
-    weight_of_past = options.get("lam") is not None and shares_option(strategy, "lam", "accuacl")
-    for name, given in (("past", past), ("lam", weight_of_past)):
-        if given:
+    lam = options.get("lam") if strategy in BUILT_IN else None  # a plugin may mean something else by it
+    for name, given in (("past", past or None), ("lam", lam)):
+        if given is not None:
             warnings.warn(
                 f"{name} says how much the memory weighs, and no memory was given: it changes nothing; give the memory "
                 "too, or leave it out.",

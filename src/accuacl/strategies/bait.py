@@ -11,6 +11,7 @@ from accuacl.base.errors import InputError, install
 from accuacl.base.threads import for_torch
 from accuacl.strategies.accuacl import Oversample
 from accuacl.strategies.api import Query, Selection, check_fits, needs
+from accuacl.strategies.fisher_ratio import Ridge
 from accuacl.strategies.registry import Option
 
 if TYPE_CHECKING:
@@ -33,19 +34,19 @@ def block_rows(d: int, K: int) -> int:
 def bait(
     query: Query,
     *,
-    lam: Annotated[float, Option("regularisation, added to the diagonal of the information", least=1e-12)] = 0.01,
+    ridge: Ridge = 0.01,
     oversample: Oversample = 2.0,
     memory_limit: Annotated[int | None, Option("bytes that it may take; unset: what is free", least=0)] = None,
 ) -> Selection:
     """Picks the batch whose Fisher information best covers that of pool and labelled examples together.
 
     Greedy: `oversample * budget` examples are added, each lowering tr(M^-1 F) most, then the least useful are dropped
-    again; F is the Fisher information of all, M that of the labelled and picked plus `lam` times the identity.
+    again; F is the Fisher information of all, M that of the labelled and picked plus `ridge` times the identity.
     Score: `gain`, by how much the pick lowered the trace.
 
     Reference: Ash et al., "Gone Fishing: Neural Active Learning with Fisher Embeddings", NeurIPS 2021.
 
-    Options: `lam`, `oversample`, and `memory_limit` in bytes (default: what the machine has free).
+    Options: `ridge`, `oversample`, and `memory_limit` in bytes (default: what the machine has free).
 
     Cost: 40 (d K)^2 + 16 n K^2 bytes and a little more, and, a pick, O(n K^2 (d + K)) time after
     O((d K)^3 + n (d K)^2) once, all in float64. M^-1, M^-1 F M^-1 and every example's K x K products with them are
@@ -69,12 +70,12 @@ def bait(
         raise InputError(f"bait needs the extra `train` ({error}); {install('train')}.") from None
     try:
         with for_torch(float(d * K) ** 3):
-            return _greedy(query, Design(query, lam), math.ceil(min(n, oversample * query.count)))
+            return _greedy(query, Design(query, ridge), math.ceil(min(n, oversample * query.count)))
     except LinAlgError:
         largest = max(float(np.abs(block.embeddings).max()) for _, block in query.pool.blocks(4096))
         raise InputError(
-            f"bait's matrices are singular in float64 with embeddings up to {largest:.3g} and lam={lam:g}; "
-            "scale the embeddings down or give a larger lam."
+            f"bait's matrices are singular in float64 with embeddings up to {largest:.3g} and ridge={ridge:g}; "
+            "scale the embeddings down or give a larger ridge."
         ) from None
 
 

@@ -190,10 +190,6 @@ class Option:
             return self.check(values[0], value) if values else self.check(value)
         return self.check(value)
 
-    def same_as(self, other: Option) -> bool:
-        """Whether two strategies mean the same by an option, whatever its default."""
-        return replace(self, default=None, optional=False) == replace(other, default=None, optional=False)
-
 
 def _is_number(value: Any, kind: type) -> bool:
     """Whether the value is a finite number of this kind, Python's or NumPy's; True and False are none."""
@@ -230,16 +226,6 @@ def options_of(name: str) -> dict[str, Option]:
     if not isinstance(name, str) or name not in REGISTRY:
         raise no_such("strategy", name, REGISTRY)
     return declared_options(REGISTRY[name])
-
-
-def shares_option(name: str, option: str, declared_by: str) -> bool:
-    """Whether a strategy has an option that means what another strategy declares by it; one without help does.
-
-    >>> shares_option("fisher-ratio", "lam", "accuacl"), shares_option("bait", "lam", "accuacl")
-    (True, False)
-    """
-    own = options_of(name).get(option)
-    return own is not None and (not own.help or own.same_as(options_of(declared_by)[option]))
 
 
 def takes_sample(name: str) -> bool:
@@ -336,19 +322,11 @@ def split_options(words: Iterable[str]) -> dict[str, str]:
 
 
 def options_help(name: str) -> str:
-    """What an option means, by the strategies that share a declaration of it; others may mean something else by it.
+    """What an option means, after the strategies that have it, without their variants. No two mean different things.
 
     >>> options_help("oversample")
     'bait, accuacl: candidates per pick'
     """
-    meanings: list[tuple[Option, list[str]]] = []
-    for strategy in BUILT_IN:
-        option = options_of(strategy).get(name)
-        if option is None:
-            continue
-        same = next((names for other, names in meanings if other.same_as(option)), None)
-        if same is None:
-            meanings.append((option, [strategy]))
-        elif not any(strategy.startswith((f"{other}-", f"{other}+")) for other in same):  # variants of a strategy
-            same.append(strategy)
-    return "; ".join(f"{', '.join(names)}: {option.help}" for option, names in meanings)
+    names = [strategy for strategy in BUILT_IN if name in options_of(strategy)]
+    shown = [each for each in names if not any(each.startswith((f"{other}-", f"{other}+")) for other in names)]
+    return f"{', '.join(shown)}: {options_of(names[0])[name].help}"
