@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.features import Array, Features
-from accuacl.strategies import round_off
 from accuacl.strategies.facility import sample
+from accuacl.strategies.ranking import round_off
 
 Indices = NDArray[np.int64]
 
@@ -226,7 +226,7 @@ def fisher_ratio(
     memory: Features | None = None,
     lam: float = 0.0,
     ridge: float = 1.0,
-    uncertainty: bool = True,
+    uncertainty: str = "weighed",
     dtype: Any = np.float64,
 ) -> tuple[Indices, Array]:
     """Greedy on tr(M^-1 T) with M inverted and every gain computed at every pick."""
@@ -236,7 +236,7 @@ def fisher_ratio(
     shares[1] /= max(1, len(past))
     ordered = [np.sort(np.pad(arrays(some, dtype)[1], ((0, 0), (1, 0))), axis=1) for some in sets]
     weights = [share * (1 - (p[:, -1] - p[:, -2])) for share, p in zip(shares, ordered, strict=True)]
-    if not uncertainty or not any((h.T * weight).any() for h, weight in zip((x, past), weights, strict=True)):
+    if uncertainty == "ignored" or not any((h.T * weight).any() for h, weight in zip((x, past), weights, strict=True)):
         weights = shares
     T = sum((h.T * weight) @ h for h, weight in zip((x, past), weights, strict=True))
     M = dtype(ridge) * np.eye(x.shape[1], dtype=dtype) + past.T @ past

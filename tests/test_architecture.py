@@ -56,7 +56,7 @@ SEAM_PACKAGES = {
     f"experiments.{name}" for name in ("data", "embed", "heads", "learners", "memory", "models", "networks")
 }
 LONGEST, SHORTEST = 400, 60  # lines of a module
-LONG = {"torch.py": 470}
+LONG = {"torch.py": 440}
 SHORT = {  # why
     "__main__.py": "starts the command",
     "cli/check.py": "one command, one module",

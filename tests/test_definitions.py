@@ -240,7 +240,7 @@ def test_fisher_ratio(which):
     rng = np.random.default_rng(0 if isinstance(which, str) else which)
     chunk, ridge, lam = int(rng.integers(0, 9)), float(10 ** rng.uniform(-2, 1)), float(rng.choice([0, 0.6, 1]))
     for labelled, memory in ((problem.labelled, problem.memory), (None, problem.memory), (None, None)):
-        for uncertainty in (True, False):
+        for uncertainty in ("weighed", "ignored"):
             given = {"labelled": labelled, "memory": memory, "lam": lam, "ridge": ridge, "uncertainty": uncertainty}
             for budget in {problem.budget, n} if n < 20 else {problem.budget}:
                 got = select("fisher-ratio", pool=pool, budget=budget, chunk=chunk, **given)

@@ -52,7 +52,7 @@ WIDE, MORE = features(RNG, 5, 6, 3), features(RNG, 5, 4, 2)
         ("accuacl", {"lamda": 1}, r"accuacl has no option 'lamda'; did you mean lam\? Its options are variant, keep"),
         ("entropy", {"keep": 1}, "entropy has no option 'keep'; it has no options"),
         ("accuacle", {}, r"there is no strategy 'accuacle'; did you mean accuacl\? The strategies are uniform"),
-        ("bait", {"lam": 0}, "lam is 0; give a number above 0"),
+        ("bait", {"ridge": 0}, "ridge is 0; give a number from 1e-6 to 1e6"),
         ("bait", {"oversample": None}, "oversample is None"),
         ("bait", {"memory_limit": "1GB"}, "memory_limit is '1GB'"),
         ("accuacl", {"lam": True}, "lam is True"),
@@ -79,7 +79,7 @@ def test_bait_refuses_before_allocating_and_says_how_many_bytes():
         select("bait", pool=pool, budget=5)
     assert isinstance(refusal.value, InputError)
     assert least <= refusal.value.bytes < 1.01 * least
-    with pytest.raises(ValueError, match="only 1,000 bytes are allowed"):
+    with pytest.raises(ValueError, match="and 1,000 are allowed"):
         select("bait", pool=POOL, budget=5, memory_limit=1000)
 
 
@@ -105,11 +105,11 @@ def test_set_strategies_refuse_before_allocating_and_say_how_many_bytes(name, ne
         assert len(select(name, pool=POOL, budget=1, sample=4)) == 1
 
 
-@pytest.mark.parametrize(("scale", "lam"), [(1e9, 0.01), (1.0, 1e-300)])
-def test_bait_says_so_where_float64_cannot_hold_its_matrices(scale, lam):
+@pytest.mark.parametrize(("scale", "ridge"), [(1e9, 0.01), (1e8, 1e-6)])
+def test_bait_says_so_where_float64_cannot_hold_its_matrices(scale, ridge):
     pool = features(np.random.default_rng(0), 40, 6, 3, scale=scale)
     with pytest.raises(ValueError, match="bait's matrices are singular in float64"):
-        select("bait", pool=pool, budget=10, lam=lam)
+        select("bait", pool=pool, budget=10, ridge=ridge)
 
 
 def test_numpy_numbers_are_numbers():

@@ -87,7 +87,7 @@ def test_degenerate_pools(name, problem, kind):
         h[:], p[:] = h[0], p[0]
     else:
         h *= np.float32(1e-18 if kind == "tiny" else 1e18)
-    if name == "bait" and kind == "huge":  # lam * I is lost beside 1e36
+    if name == "bait" and kind == "huge":  # ridge * I is lost beside 1e36
         with pytest.raises(ValueError, match="bait's matrices are singular"):
             ask(name, problem, pool=Features(h, p))
         return

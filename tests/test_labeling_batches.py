@@ -63,9 +63,9 @@ def test_whoever_finds_nothing_free_is_given_a_fair_part(store, clock, ada, bob)
     store.show_guesses(ada, range(8, 20))
     clock[0] += 30
     store.renew_batch(ada, range(20))  # she works on 0, and so comes to 1 next
-    assert store.can_be_spared(bob)
+    assert store.look(bob).free
     assert items(store.lease_batch(bob, 60)) == [1, 2, 3, 4, 5, 6, 7, 17, 18, 19]  # not shown, then the farthest away
-    assert not store.can_be_spared(bob)
+    assert not store.look(bob).free
     assert store.renew_batch(ada, range(20)) == [1, 2, 3, 4, 5, 6, 7, 17, 18, 19]
     assert items(store.lease_batch(ada, 60)) == [0, *range(8, 17)]
     cleo = store.person_of(store.add_person("Cleo"))
@@ -85,7 +85,7 @@ def test_nobody_is_left_with_nothing(store, ada, bob):
     assert store.lease(cleo).item == 1
     assert [len(store.lease_batch(person, 60)) for person in (ada, bob, cleo)] == [1, 1, 1]
     dora = store.person_of(store.add_person("Dora"))
-    assert not store.can_be_spared(dora)
+    assert not store.look(dora).free
     assert store.lease(dora) is None
     assert store.lease_batch(dora, 60) == []
 

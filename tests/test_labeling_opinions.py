@@ -91,8 +91,8 @@ def test_a_round_waits_for_second_opinions_of_those_who_are_there(store, clock, 
     answer(store, bob)  # 0
     assert all_of(store, ada) == [0, 1, 2, 3]
     assert store.status().opinions == 1  # of Bob, about item 2
-    assert store.opinions_wanted(bob) == 1
-    assert store.opinions_wanted(ada) == 0
+    assert store.look(bob).free
+    assert not store.look(ada).free
     assert not store.complete(0, 0)
     with pytest.raises(RoundIncomplete) as waiting:
         store.close_round(0, 0)
@@ -147,7 +147,7 @@ def test_opinions_are_undone_and_repeated_requests_change_nothing(store, ada, bo
     assert store.ratings() == [Rating(i, ada.id, 0) for i in range(4)]
     assert store.lease(bob).item == 0
     store.label(bob, 0, 2, request())
-    assert store.can_undo(bob)
+    assert store.look(bob).undo
     store.undo(ada, request())  # her last label, of item 3
     assert answer(store, bob) == 2  # the rest
     assert answer(store, ada) == 3

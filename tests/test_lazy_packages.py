@@ -26,13 +26,13 @@ def test_every_name_is_there_and_dir_shows_it(package):
         module.nothing  # noqa: B018
 
 
-def test_a_name_is_loaded_when_it_is_used_and_a_replaced_one_warns(tmp_path, monkeypatch):
+def test_a_name_is_loaded_when_it_is_used(tmp_path, monkeypatch):
     package = tmp_path / "small_package"
     package.mkdir()
     (package / "__init__.py").write_text(
         "from accuacl.base.lazy import lazy_attributes\n\n"
         "__getattr__, __dir__ = lazy_attributes(\n"
-        '    __name__, modules="tool", picking="pick", deprecated={"choose": "pick"}\n)\n'
+        '    __name__, modules="tool", picking="pick"\n)\n'
     )
     (package / "picking.py").write_text("def pick():\n    return 7\n")
     (package / "tool.py").write_text("")
@@ -43,8 +43,6 @@ def test_a_name_is_loaded_when_it_is_used_and_a_replaced_one_warns(tmp_path, mon
     assert dir(small_package) == ["pick", "tool"]
     assert small_package.pick() == small_package.pick() == 7
     assert small_package.tool is sys.modules["small_package.tool"]
-    with pytest.warns(DeprecationWarning, match=r"small_package\.choose is deprecated; use small_package\.pick\."):
-        assert small_package.choose is small_package.pick
 
 
 def test_a_registry_imports_what_is_asked_for(tmp_path, monkeypatch):

@@ -56,7 +56,7 @@ def test_kinds_come_from_annotations_or_else_from_defaults():
         ratio: float,
         *more,
         count: int | None = None,
-        kind: Annotated[Literal["a", "b"], "which of two"] = "a",
+        kind: Annotated[Literal["a", "b"], Option("which of two")] = "a",
         plain=0.5,
         whole=3,
         flag=True,
@@ -92,7 +92,6 @@ def test_annotations_that_only_type_checkers_know_do_not_matter():
         (Option(kind=int, least=1), "3", 3),
         (Option(kind=str), "3", "3"),
         (Option(kind=bool), "True", True),
-        (Option(kind=bool, words=("ignored", "weighed")), "ignored", False),
         (Option(), "3", 3),
         (Option(), "0.5", 0.5),
         (Option(), "true", True),
@@ -109,7 +108,6 @@ def test_text_is_read_by_the_kind_of_the_option(option, text, value):
     ("option", "value", "says"),
     [
         (Option(name="a", kind=float, least=0, most=1), 1.5, "a is 1.5; give a number from 0 to 1."),
-        (Option(name="a", kind=float, above=0), 0, "a is 0; give a number above 0."),
         (Option(name="a", kind=float), math.nan, "a is nan; give a number."),
         (Option(name="a", kind=float), True, "a is True; give a number."),
         (Option(name="a", kind=float), "0.5", "a is '0.5'; give a number."),
@@ -231,10 +229,10 @@ def test_a_wrong_option_of_a_run_is_refused(plugin, tmp_path, more, says):
 def test_options_that_are_settings_become_them():
     given = make({"strategy": "accuacl", "options": {"lam": "0.5", "keep": None, "oversample": 3}})
     assert given == make({"strategy": "accuacl", "lam": 0.5, "oversample": 3.0})
-    assert make({"strategy": "fisher-ratio", "options.uncertainty": False}).uncertainty == "ignored"
-    bait = make({"strategy": "bait", "options": {"lam": 0.1, "oversample": 3}})
-    assert (bait.lam, bait.oversample, bait.options) == (None, 3.0, {"lam": 0.1})  # whose lam is a regularisation
-    assert options_for(bait.model_dump(), "bait") == {"oversample": 3.0, "lam": 0.1}
+    assert make({"strategy": "fisher-ratio", "options.uncertainty": "ignored"}).uncertainty == "ignored"
+    bait = make({"strategy": "bait", "options": {"ridge": 0.1, "oversample": 3}})
+    assert (bait.oversample, bait.options) == (3.0, {"ridge": 0.1})
+    assert options_for(bait.model_dump(), "bait") == {"oversample": 3.0, "ridge": 0.1}
     assert "options" not in make({}).model_dump()
 
 
@@ -341,11 +339,10 @@ def test_what_is_given_overrides_the_file_however_either_spells_it(tmp_path, wri
     assert settings.seed == 3
 
 
-def test_an_option_that_means_something_else_is_kept_beside_a_setting_of_its_name(tmp_path):
-    (tmp_path / "a.yaml").write_text("strategy: bait\noptions: {lam: 0.3}\n")
-    shown = accuacl("run", "--config=a.yaml", "--lam=0.4", "--print-config", cwd=tmp_path)
-    settings = yaml.safe_load(shown.stdout)
-    assert (settings["lam"], settings["options"]) == (0.4, {"lam": 0.3})
+def test_no_two_strategies_mean_different_things_by_an_option():
+    declared = [option for strategy in BUILT_IN for option in options_of(strategy).values()]
+    said = {(option.name, option.help, option.kind, option.least, option.most) for option in declared}
+    assert len(said) == len({option.name for option in declared})
 
 
 def test_an_option_without_a_flag_is_named(tmp_path):

@@ -122,7 +122,7 @@ def test_overlap_and_holdout_count_for_what_comes_and_for_other_processes(tmp_pa
             while (pick := project.store.lease(who)) is not None:
                 project.store.label(who, pick.item, pick.item % 2, uuid.uuid4().hex)
             other.advance()
-        assert project.store.opinions_wanted(second) == 0
+        assert not project.store.look(second).free
         opinions = [e for item in range(40) for e in project.store.history(item) if e.kind == "opinion"]
         assert len(opinions) == 3  # half of the second round
         project.add(items(100))

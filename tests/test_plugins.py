@@ -46,7 +46,7 @@ def _forget():
         ("Selection(np.array([1, -1]), {})", "picked row -1, but"),
         ("Selection(np.arange(2), None)", "gave scores that are a NoneType; give a dict of arrays"),
         ("Selection(np.arange(2), {'a': [1, 2]})", "the score 'a' as a list; give an array"),
-        ("Selection(np.arange(2), {'a': np.ones(5)})", "as an array of float64, shape (5,); give an array"),
+        ("Selection(np.arange(2), {'a': np.ones(5)})", "as an ndarray of float64, shape (5,); give an array"),
         ("Selection(np.arange(2), {'a': np.array([1, np.nan])})", "the score 'a' of pick 1 as nan; all must be finite"),
     ],
 )

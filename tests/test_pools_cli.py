@@ -100,7 +100,7 @@ def test_options_reach_the_strategy(ask, tmp_path):
     [
         ("accuacl+uniform", ("--share", 0.2), {"share": 0.2}),
         ("accuacl+coverage", ("--share", 0.8), {"share": 0.8}),
-        ("fisher-ratio", ("--ridge", 0.01, "--uncertainty", "ignored"), {"ridge": 0.01, "uncertainty": False}),
+        ("fisher-ratio", ("--ridge", 0.01, "--uncertainty", "ignored"), {"ridge": 0.01, "uncertainty": "ignored"}),
     ],
 )
 def test_options_of_strategies_that_choose_a_set_reach_them(ask, tmp_path, strategy, given, options):
@@ -304,7 +304,7 @@ def test_a_list_that_leaves_nothing_out_is_told(ask, tmp_path):
         (["--out", "p.csv", "--lam", "2"], "lam is 2.0; give a number from 0 to 1."),
         (
             ["--out", "p.csv", "--strategy", "fisher-ratio", "--uncertainty", "no"],
-            "uncertainty is 'no'; give ignored or weighed.",
+            "uncertainty is 'no'; give 'weighed' or 'ignored'.",
         ),
         (
             ["--out", "p.csv", "--memory-limit", "1"],

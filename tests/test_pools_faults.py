@@ -181,7 +181,7 @@ def test_missing_values_are_named(tmp_path, column):
 @pytest.mark.parametrize("kind", ["in order", "shuffled", "text"])
 @pytest.mark.parametrize("rows", [(17, 18), (17, 350)])
 def test_ids_that_come_twice(tmp_path, monkeypatch, strategy, kind, rows):
-    monkeypatch.setattr(passes, "FILE_BYTES", 300)  # several files
+    monkeypatch.setattr(passes, "PART_BYTES", 300)  # several parts
     ids = IDS.copy() if kind == "in order" else RNG.permutation(400)
     ids[rows[1]] = ids[rows[0]]
     names = [f"image-{'x' * (i % 11)}{i}.jpg" for i in ids] if kind == "text" else ids.tolist()
@@ -296,7 +296,7 @@ def test_a_disk_that_fills_leaves_the_old_picks_or_none(tmp_path, ending):
     assert [(path, path.read_text()) for path in tmp_path.iterdir()] == [(out, "older")]
 
 
-def test_a_full_disk_leaves_no_half_of_a_pool_and_ids_are_not_checked_in_silence(tmp_path):
+def test_a_full_disk_leaves_no_half_of_a_pool(tmp_path):
     code = (
         "import sys, numpy as np\nfrom pathlib import Path\nfrom accuacl.pools import write_pool\n"
         "write_pool(Path(sys.argv[1]), range(5000), np.ones((5000, 2), 'f4'), np.ones((5000, 1), 'f4'))\n"
@@ -304,19 +304,6 @@ def test_a_full_disk_leaves_no_half_of_a_pool_and_ids_are_not_checked_in_silence
     done = limited(code, str(tmp_path / "a.parquet"))
     assert "file too large" in done.stderr
     assert list(tmp_path.iterdir()) == []
-    pool = write(tmp_path / "a.parquet", np.arange(400)[::-1], POOL)
-    code = (
-        "import sys\nsys.path.insert(0, sys.argv[2])\nfrom pool_files import Inline\nfrom accuacl import pools\n"
-        "from accuacl.pools import passes\npasses.FILE_BYTES = 10**9\n"
-        "import numpy as np\npools.select(sys.argv[1], 'margin', budget=3, engine=Inline())\n"
-    )
-    done = limited(code, pool, os.path.dirname(__file__))
-    assert done.returncode == 0, done.stderr  # 3200 bytes fit
-    big = features(RNG, 3000, 2, 2)
-    pool = write(tmp_path / "a.parquet", np.arange(3000)[::-1], big)
-    done = limited(code, pool, os.path.dirname(__file__))
-    assert "the ids of 3,000 rows could not be checked in" in done.stderr
-    assert "that takes 24,000 bytes; make room there, set TMPDIR" in done.stderr
 
 
 def test_lists_helper_gives_both_kinds():

@@ -98,7 +98,6 @@ def test_without_what_windows_lacks_everything_has_a_fallback(tmp_path, monkeypa
     assert machine.reset_peak_memory() == machine.peak_memory() == 0
     machine.raise_file_limit(10**6)
     machine.sync_folder(tmp_path / "nothing")
-    machine.load_torch_libraries()
     machine.one_heap()
     with machine.interrupts_held(), machine.memory_kept():
         (tmp_path / "a").write_bytes(b"\r\n")

@@ -839,7 +839,7 @@ def test_a_strategy_is_handed_the_options_that_its_signature_has(tmp_path, own_s
     [
         ("accuacl+uniform", {"share": 0.2}, {"share": 0.2}),
         ("accuacl+coverage", {"share": 1.0}, {"share": 1.0}),
-        ("fisher-ratio", {"uncertainty": "ignored"}, {"uncertainty": False}),
+        ("fisher-ratio", {"uncertainty": "ignored"}, {"uncertainty": "ignored"}),
         ("coverage", {"share": 0.2, "uncertainty": "ignored"}, {}),
     ],
 )
@@ -894,7 +894,7 @@ def test_a_choice_that_takes_long_says_how_far_it_is(tmp_path, monkeypatch, a_se
         assert (part.stage, part.text) == ("choosing", f"task 1/1 round 2/2 choosing {100 * part.step:.0f} %")
 
 
-def test_baits_own_lam_is_not_the_weight_of_the_past(tmp_path):
+def test_bait_has_no_weight_of_the_past(tmp_path):
     plain, given = (run(small(strategy="bait", lam=lam), tmp_path / str(lam)) for lam in (None, 0.5))
     assert plain["accuracy_matrix"] == given["accuracy_matrix"]
     assert canonical(given["config"]) == plain["config"]

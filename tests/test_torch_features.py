@@ -305,8 +305,6 @@ def test_a_selection_can_be_read():
     lines = repr(picked).splitlines()
     assert lines[:3] == ["Selection of 12 rows, best first:", "  row    gain  draw<", "    0       1      0"]
     assert lines[-1] == "... and 2 more"
-    assert "<td>draw&lt;</td>" in picked._repr_html_()
-    assert picked._repr_html_().count("<tr>") == 11
     assert repr(Selection(np.arange(0), {})) == "Selection of 0 rows, best first:\n  row"
 
 

@@ -73,7 +73,7 @@ def test_nothing_is_said_where_nothing_is_lacking(tmp_path):
     with warnings.catch_warnings(action="error"):
         select("accuacl", pool=POOL, budget=3)
         select("accuacl", pool=POOL, budget=3, past=0)
-        select("bait", pool=POOL, budget=3, lam=0.5)
+        select("bait", pool=POOL, budget=3, ridge=0.5)
         select("badge+memory", pool=POOL, budget=3, memory=EMPTY, past=0)
         select("accuacl", pool=POOL, budget=3, memory=POOL, past=7)
         run(make(SMALL | {"strategy": "badge+memory", "memory": 3}), tmp_path / "run")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,9 +99,8 @@ class Features:
         """Features of the examples X under a fitted classifier that has `predict_proba`, as scikit-learn's have.
 
         X: a NumPy array or a frame of pandas, polars or pyarrow, one example per row, as `predict_proba` takes it.
-        ids: the name of a column, which the classifier then does not see, or one id for each row; without it, the index
-        of a pandas frame. embeddings: one row of numbers for each example; without it, X as the last step of a Pipeline
-        sees it, or for any other classifier the columns of X.
+        ids: one for each row; without them, the index of a pandas frame. embeddings: one row of numbers for each
+        example; without them, X as the last step of a Pipeline sees it, or for any other classifier the columns of X.
 
         >>> from sklearn.datasets import load_digits
         >>> from sklearn.linear_model import LogisticRegression
@@ -113,9 +112,7 @@ class Features:
         ['digit-489', 'digit-657', 'digit-607']
         """
         _check_classifier(classifier)
-        if isinstance(ids, str):
-            X, ids = _without_column(X, ids)
-        elif ids is None and hasattr(X, "iloc"):  # pandas alone names its rows
+        if ids is None and hasattr(X, "iloc"):  # pandas alone names its rows
             ids = X.index
         probabilities = _predicted(classifier, X)
         if embeddings is None:
@@ -160,13 +157,25 @@ class Features:
         return f"Features(n={len(self)}, d={self.d}, K={self.K}, {self.embeddings.dtype}/{self.probabilities.dtype})"
 
 
-def check_alike(pool: Features, **others: Features | None) -> None:
-    """Every set given must have the pool's embedding width and classes."""
+class Widths(Protocol):
+    """A set in memory or on disk: the width of its embeddings, and its number of classes; 0 if they are not read."""
+
+    @property
+    def d(self) -> int: ...
+
+    @property
+    def K(self) -> int: ...
+
+
+def check_alike(pool: Widths, **others: Widths | None) -> None:
+    """Every set given must have the pool's embedding width and classes. A pool whose embeddings are not read fits all:
+    at most the number of the others' examples matters then.
+    """
     for name, other in others.items():
-        if other is not None and (other.d, other.K) != (pool.d, pool.K):
+        if other is not None and pool.d and (other.d != pool.d or (pool.K and other.K != pool.K)):
+            classes, others_classes = (f" and {pool.K} classes", f" and {other.K}") if pool.K else ("", "")
             raise InputError(
-                f"the pool has embeddings of {pool.d} numbers and {pool.K} classes, but {name} has {other.d} and "
-                f"{other.K}; "
+                f"the pool has embeddings of {pool.d} numbers{classes}, but {name} has {other.d}{others_classes}; "
                 "compute both with the same model over the same classes."
             )
 
@@ -201,23 +210,6 @@ def _last_inputs(classifier: Any, X: Any) -> Any:
     """What the last step of a pipeline sees of X; X itself for any other classifier."""
     steps = getattr(classifier, "steps", None)
     return classifier[:-1].transform(X) if steps and len(steps) > 1 else X
-
-
-def _without_column(frame: Any, name: str) -> tuple[Any, list[Any]]:
-    """A frame without one of its columns, and that column's values. None of the frames' libraries is imported here."""
-    columns = getattr(frame, "column_names", None)  # of pyarrow, whose `columns` are the values
-    columns = getattr(frame, "columns", None) if columns is None else columns
-    if columns is None:
-        raise InputError(f"ids is {name!r}, but X is {a_type(frame)} without columns; give one id per row.")
-    names = list(columns)
-    if name not in names:
-        shown = ", ".join(map(str, names[:10]))
-        raise InputError(f"ids is {name!r}, but X has no such column; its columns are {shown}.")
-    values = frame[name]
-    ids = values.to_pylist() if hasattr(values, "to_pylist") else values.to_list()
-    if hasattr(frame, "iloc"):
-        return frame.drop(columns=name), ids
-    return frame.select([each for each in names if each != name]), ids  # polars and pyarrow
 
 
 def _numbers(given: Any) -> Any:

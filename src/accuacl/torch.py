@@ -10,6 +10,7 @@ extra `train`.
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from typing import Any
@@ -185,44 +186,21 @@ class GivenBatch:
         return ""
 
     def _refused_by_a_layer(self, error: Exception) -> str:
-        """The sentence for a layer of torch's that failed, found by running the model once more; "" if none did."""
-        with _entering(self.model) as inside:
-            try:
-                self.model(*self.arguments, **self.keywords)
-            except type(error):
-                pass
-            else:
-                return ""
-            if not inside:
-                return ""
-            name, layer, given = inside[-1]
+        """The sentence for a layer of torch's that failed; "" if the model's own code did."""
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        calls = [frame.f_locals for frame in frames if frame.f_code.co_name == "_call_impl"]  # of a module each
+        layer = calls[-1]["self"] if calls else None
+        if layer is None or not type(layer).__module__.startswith("torch."):
+            return ""
+        name = next((name for name, module in self.model.named_modules() if module is layer), "")
         weight = next((p for p in layer.parameters() if p.is_floating_point()), None)
         wants = f", whose weights are {_dtype(weight.dtype)}," if weight is not None else ""
         inputs = [*self.arguments, *self.keywords.values()]
         return (
             f"the loader gave {_described(inputs)}, with which the model's layer {name!r}, {layer}{wants} was given "
-            f"{_described(given)} and failed; give inputs of the type and shape that the model was trained with."
+            f"{_described(calls[-1]['args'])} and failed; give inputs of the type and shape that the model was trained "
+            "with."
         )
-
-
-@contextmanager
-def _entering(model: nn.Module) -> Iterator[list[tuple[str, nn.Module, tuple[Any, ...]]]]:
-    """The layers without parts of their own that were called and have not returned yet, with what they were given."""
-    inside: list[tuple[str, nn.Module, tuple[Any, ...]]] = []
-    hooks = []
-    for name, module in model.named_modules():
-        if not any(module.children()) and type(module).__module__.startswith("torch."):
-
-            def enter(layer: nn.Module, given: tuple[Any, ...], name: str = name) -> None:
-                inside.append((name, layer, given))
-
-            hooks.append(module.register_forward_pre_hook(enter))
-            hooks.append(module.register_forward_hook(lambda *_: inside.pop() and None))
-    try:
-        yield inside
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def _described(values: Any) -> str:
@@ -341,8 +319,13 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 def in_and_out(model: nn.Module, layer: str, run: Callable[[], Any]) -> tuple[Tensor, Tensor]:
     """What the layer was given and what it gave when the model ran."""
-    with _recording(model, layer) as recorded:
+    recorded: list[tuple[Tensor, Tensor]] = []
+    # a copy of the output: the model may change it in place
+    hook = _named(model, layer).register_forward_hook(lambda _, given, out: recorded.append((given[0], out.clone())))
+    try:
         run()
+    finally:
+        hook.remove()
     if not recorded:
         raise _not_called(layer)
     h, z = recorded[-1]
@@ -352,17 +335,6 @@ def in_and_out(model: nn.Module, layer: str, run: Callable[[], Any]) -> tuple[Te
             "model that pools before its last layer."
         )
     return h, z
-
-
-@contextmanager
-def _recording(model: nn.Module, layer: str) -> Iterator[list[tuple[Tensor, Tensor]]]:
-    recorded: list[tuple[Tensor, Tensor]] = []
-    # a copy of the output: the model may change it in place
-    hook = _named(model, layer).register_forward_hook(lambda _, given, out: recorded.append((given[0], out.clone())))
-    try:
-        yield recorded
-    finally:
-        hook.remove()
 
 
 def _named(model: nn.Module, layer: str) -> nn.Linear:

@@ -41,7 +41,7 @@ def error_code(error: sqlite3.Error) -> int:
 
 
 def database_trouble(path: Path, error: sqlite3.Error) -> CannotWrite:
-    """What to say of a database at `path` that cannot be written.
+    """The error to raise for a database at `path` that cannot be written.
 
     SQLite says "disk I/O error" of a full disk and "unable to open database file" of a read-only one.
     """

@@ -239,9 +239,8 @@ class Lock:
     """A lock file that one process holds at a time. It is freed when that process ends, for whatever reason."""
 
     def __init__(self, path: Path, busy: str = "", wait: bool = False, patience: float = 0) -> None:
-        """busy: the message if another process holds it, with {holder} for its id. wait: wait for it instead.
-
-        patience: seconds to wait before it is called busy.
+        """busy: the message if another process, {holder}, holds it. wait: wait until it is free. patience: or how many
+        seconds to wait at most.
         """
         self._lock = filelock.FileLock(path, timeout=-1 if wait else patience, thread_local=False)
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import warnings
 from collections import UserDict
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -15,22 +14,17 @@ T = TypeVar("T")
 
 
 def lazy_attributes(
-    package: str, *, modules: str = "", deprecated: Mapping[str, str] | None = None, **names: str
+    package: str, *, modules: str = "", **names: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's `__getattr__` and `__dir__`. names: for each module of the package, the names that it offers.
 
-    modules: those offered as a whole. deprecated: the present name of each that was replaced; using an old one warns.
-    For type checkers, the package imports everything of these modules below `if TYPE_CHECKING:`.
+    modules: those offered as a whole. For type checkers, the package imports everything of these modules below
+    `if TYPE_CHECKING:`.
     """
     places = {name: module for module, offered in names.items() for name in offered.split()}
     places |= dict.fromkeys(modules.split(), "")
-    replaced = dict(deprecated or {})
 
     def get(name: str) -> Any:
-        if name in replaced:
-            new = replaced[name]
-            warnings.warn(f"{package}.{name} is deprecated; use {package}.{new}.", DeprecationWarning, stacklevel=2)
-            return getattr(sys.modules[package], new)
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = places[name]

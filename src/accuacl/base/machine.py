@@ -1,7 +1,7 @@
 """The machine and its system: everything that only some systems have, with a fallback for the others.
 
-Linux has all of it. macOS has no /proc and no GNU C library, Windows neither these nor signals, limits of processes and
-flags of `open`. `tests/test_portability.py` checks that nothing of the kind is used elsewhere.
+Linux has all of it. macOS lacks /proc and the GNU C library; Windows also lacks signal masks, resource limits and some
+flags of `open`. `tests/test_portability.py` checks that no other module uses such things.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import contextlib
 import os
 import platform
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ UNKNOWN_MEMORY = 4 << 30  # bytes, where the system does not say what it has
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8  # parameters of mallopt
 DYNAMIC = 32 * 2**20  # bytes: the most that the library chooses by itself
 ALL = 2**31 - 1
-LIBRARIES = (("libtorch_global_deps.so", "RTLD_GLOBAL"), ("libtorch_cpu.so", "RTLD_LOCAL"))  # as torch loads them
 
 
 def cpu_name() -> str:
@@ -98,25 +96,6 @@ def _gnu() -> Any:
     except (AttributeError, OSError, TypeError):  # macOS, musl, Windows
         return None
     return library
-
-
-def load_torch_libraries() -> None:
-    """Load the libraries of torch on Linux, by a call that lets other threads run.
-
-    If one is not there, importing torch loads it, or says what is wrong.
-    """
-    from importlib.util import find_spec
-
-    package = find_spec("torch") if sys.platform == "linux" else None
-    if package is None or package.origin is None:
-        return
-    import ctypes
-
-    folder = Path(package.origin).parent / "lib"
-    dlopen = ctypes.CDLL(None).dlopen
-    dlopen.argtypes, dlopen.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
-    for name, scope in LIBRARIES:
-        dlopen(os.fsencode(folder / name), os.RTLD_NOW | getattr(os, scope))
 
 
 # Files

@@ -101,7 +101,7 @@ def with_strategy_options(without: Collection[str] = ()) -> Callable[[Command], 
     for name in dict.fromkeys(name for strategy in BUILT_IN for name in options_of(strategy) if name not in without):
         declared = [options_of(strategy)[name] for strategy in BUILT_IN if name in options_of(strategy)]
         kind = declared[0].kind if declared[0].kind in (int, float) else str
-        defaults = {option.words[option.default] if option.kind is bool else option.default for option in declared}
+        defaults = {option.default for option in declared}
         default = defaults.pop() if len(defaults) == 1 else None
         parameters.append(_parameter(name, kind, f"{options_help(name)}.", default))
     return _with_parameters(parameters)

@@ -27,6 +27,7 @@ from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.userfile import load_file, loaded_files
 
 Function = Callable[[Any, OnProgress], Any]
+RETRIES = 2  # how often an item is tried again whose worker died
 OnItemProgress = Callable[[int, Progress], None]  # which item, and how far it is
 
 
@@ -92,8 +93,6 @@ def get(name: str, workers: int = 0, address: str | None = None, gpus: float = 0
     """
     check(name, address, gpus)
     if name == "local":
-        from accuacl.engines.engine import Local
-
         return Local(workers)
     from accuacl.engines.ray import Ray
 
@@ -170,11 +169,10 @@ class Local(KeepsWorkers):
 
     cheap_progress = True
 
-    def __init__(self, workers: int = 0, retries: int = 2) -> None:
+    def __init__(self, workers: int = 0) -> None:
         if workers < 0:
             raise InputError(f"workers is {workers}; give a number of processes, or 0 for as many as there are cores.")
         self.workers = workers or cores()
-        self.retries = retries
         self._processes: list[_Worker] = []
 
     def map(
@@ -183,15 +181,13 @@ class Local(KeepsWorkers):
         """`function(item, report)` for each item; results as they come. `function` must be importable."""
         waiting = deque((index, 0) for index in range(len(items)))
         try:
-            while waiting or any(worker.work for worker in self._processes):
+            while waiting or any(worker.item for worker in self._processes):
                 for _ in range(min(len(waiting), self.workers) - len(self._processes)):
                     self._processes.append(_Worker())
-                for worker in sorted(self._processes, key=lambda worker: len(worker.work)):
-                    # Queue a second item, so that no worker waits; not near the end, where others would have none.
-                    ahead = len(waiting) > 2 * self.workers
-                    while waiting and len(worker.work) < 1 + ahead:
+                for worker in self._processes:
+                    if waiting and worker.item is None:
                         worker.give(function, *waiting.popleft(), items)
-                busy = {worker.pipe: worker for worker in self._processes if worker.work}
+                busy = {worker.pipe: worker for worker in self._processes if worker.item}
                 for pipe in wait(list(busy)):
                     worker = busy[pipe]  # type: ignore[index]
                     try:
@@ -203,14 +199,15 @@ class Local(KeepsWorkers):
                         worker.ready = True
                     elif kind == "progress":
                         if on_progress:
-                            on_progress(worker.work[0][0], value)
+                            on_progress(worker.item[0], value)
                     else:
-                        yield Done(worker.work.popleft()[0], **value)
+                        index, worker.item = worker.item[0], None
+                        yield Done(index, **value)
         finally:
-            self._dismiss([worker for worker in self._processes if worker.work or not self._blocks])
+            self._dismiss([worker for worker in self._processes if worker.item or not self._blocks])
 
     def _replace(self, worker: _Worker, waiting: deque[tuple[int, int]]) -> Iterator[Done]:
-        """Take back the items of a worker that died; its current item has failed if it was tried too often."""
+        """Take back the item of a worker that died; it has failed if it was tried too often."""
         self._processes.remove(worker)
         code = worker.end()
         if not worker.ready and code >= 0:  # nobody killed it
@@ -218,9 +215,8 @@ class Local(KeepsWorkers):
                 f"a worker process could not start ({how_it_ended(code)}); a script that uses several processes must "
                 "do so under `if __name__ == '__main__':`."
             )
-        index, tried = worker.work.popleft()
-        waiting.extendleft(reversed(worker.work))
-        if tried < self.retries:
+        index, tried = worker.item
+        if tried < RETRIES:
             waiting.appendleft((index, tried + 1))
         else:
             yield Done(index, failure=Failure("death", f"its process died {tried + 1} times ({how_it_ended(code)})."))
@@ -251,11 +247,11 @@ class _Worker:
         their_end.close()
         watched.close()
         self.ready = False
-        self.work: deque[tuple[int, int]] = deque()  # which items it has, and how often each was tried before
+        self.item: Any = None  # while it works: the item's index, and how often it was tried before
         self.function: Function | None = None
 
     def give(self, function: Function, index: int, tried: int, items: Sequence[Any]) -> None:
-        self.work.append((index, tried))
+        self.item = index, tried
         with contextlib.suppress(OSError):  # a worker that died while idle is noticed when its pipe is read
             if function is not self.function:
                 self.pipe.send(("function", (UserFiles(), function)))
@@ -264,7 +260,7 @@ class _Worker:
 
     def close(self) -> None:
         """Tell it to end; kill it if it is busy, because its result is no longer wanted."""
-        if self.work:
+        if self.item:
             self.process.kill()
         self.pipe.close()
 

@@ -18,7 +18,7 @@ from typing import Any
 from accuacl.base.errors import InputError, install, one_line
 from accuacl.base.machine import cores
 from accuacl.base.progress import Progress
-from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, OnItemProgress, UserFiles, attempt
+from accuacl.engines.engine import RETRIES, Done, Failure, Function, KeepsWorkers, OnItemProgress, UserFiles, attempt
 
 OFTEN = 0.5  # seconds between two reports of a worker, and between two readings of them
 
@@ -28,7 +28,7 @@ class Ray(KeepsWorkers):
 
     cheap_progress = False
 
-    def __init__(self, workers: int = 0, address: str | None = None, retries: int = 2, gpus: float = 0.0) -> None:
+    def __init__(self, workers: int = 0, address: str | None = None, gpus: float = 0.0) -> None:
         if workers < 0:
             raise InputError(f"workers is {workers}; give a number of CPUs, or 0 for all that the cluster has.")
         if not 0 <= gpus < float("inf"):
@@ -38,7 +38,7 @@ class Ray(KeepsWorkers):
             ray: Any = importlib.import_module("ray")
         except ImportError:
             raise InputError(f"the engine ray needs the extra `cluster`; {install('cluster')}.") from None
-        self.ray, self.retries, self.gpus = ray, retries, gpus
+        self.ray, self.gpus = ray, gpus
         self.ours = not ray.is_initialized()
         if self.ours and address:
             try:
@@ -79,9 +79,7 @@ class Ray(KeepsWorkers):
         board: Any = self.ray.remote(num_cpus=0, max_restarts=-1)(_Board).remote() if on_progress else None
         asked: Any = None  # the latest request to the board, which is not waited for
         shared = self.ray.put((UserFiles(), function))  # sent once for all items
-        task = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=self.retries)(
-            _do_item
-        )  # one CPU: one thread
+        task = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=RETRIES)(_do_item)  # one CPU: one thread
         waiting = deque(range(len(items)))
         running: dict[Any, int] = {}
         try:
@@ -106,7 +104,7 @@ class Ray(KeepsWorkers):
                         yield Done(index, failure=Failure("bug", why, str(error)))
                     except self.ray.exceptions.RayError as error:
                         first = one_line(error).split(". ")[0]
-                        message = f"its worker died {self.retries + 1} times ({first})."
+                        message = f"its worker died {RETRIES + 1} times ({first})."
                         yield Done(index, failure=Failure("death", message))
         finally:
             for ref in running:

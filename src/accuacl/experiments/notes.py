@@ -19,7 +19,7 @@ from accuacl.experiments.config import Config, looks_at_sample
 from accuacl.experiments.data import BENCHMARKS, Dataset, Stream, Task, natural
 from accuacl.experiments.learners import REGISTRY
 from accuacl.experiments.setting import OPTION_SETTINGS, groups_of, is_class_incremental, uses
-from accuacl.strategies import WITHOUT_MEMORY, options_of, takes_sample
+from accuacl.strategies import WITHOUT_MEMORY, takes_sample
 
 NAMED = 5  # classes or tasks that a sentence names
 BEST = "--strategy coverage --memory-policy coverage"
@@ -55,19 +55,14 @@ def _ignored(config: Config) -> list[str]:
     """Sentences about settings that are options of other strategies.
 
     >>> from accuacl.experiments import make
-    >>> _ignored(make({"strategy": "uniform", "sample": 5})), _ignored(make({"strategy": "bait", "lam": 0.5}))
-    (["uniform has no option 'sample'; --sample is ignored."], ["bait's own option 'lam' is set by --option lam=VALUE; \
---lam is ignored."])
+    >>> _ignored(make({"strategy": "uniform", "sample": 5}))
+    ["uniform has no option 'sample'; --sample is ignored."]
     """
     strategy, sentences = config.strategy, []
     for name in (*OPTION_SETTINGS, "sample"):
         used = looks_at_sample(dict(config)) if name == "sample" else uses(strategy, name)
-        if used or getattr(config, name) == Config.model_fields[name].default:
-            continue
-        why = f"{strategy} has no option {name!r}"
-        if strategy != "full" and name in options_of(strategy):
-            why = f"{strategy}'s own option {name!r} is set by --option {name}=VALUE"
-        sentences.append(f"{why}; --{name} is ignored.")
+        if not used and getattr(config, name) != Config.model_fields[name].default:
+            sentences.append(f"{strategy} has no option {name!r}; --{name} is ignored.")
     return sentences
 
 
@@ -158,8 +153,8 @@ def _left_out(config: Config, stream: Stream) -> list[str]:
 def _untested(stream: Stream, tasks: Sequence[Task]) -> list[str]:
     """Notes about classes of the tasks that have no test examples, or no training examples.
 
-    >>> from accuacl.experiments.data import class_incremental, load
-    >>> stream = class_incremental(load("digits"), 5)
+    >>> from accuacl.experiments.data import benchmark_tasks, load, make_stream
+    >>> stream = make_stream(load("digits"), benchmark_tasks("split-digits", 10))
     >>> _untested(stream, list(stream))
     []
     """

@@ -30,7 +30,6 @@ from accuacl.strategies import (
     options_help,
     options_of,
     read_options,
-    shares_option,
     takes_sample,
 )
 
@@ -197,9 +196,9 @@ def option_field(name: str) -> Any:
 
 
 def read_option_setting(name: str, value: Any) -> Any:
-    """A setting that is an option, checked as its strategy declares it; truth values become their words.
+    """A setting that is an option, checked as its strategy declares it.
 
-    >>> read_option_setting("share", "0.5"), read_option_setting("uncertainty", False)
+    >>> read_option_setting("share", "0.5"), read_option_setting("uncertainty", "ignored")
     (0.5, 'ignored')
     """
     strategy, unset = OPTION_SETTINGS[name]
@@ -209,14 +208,13 @@ def read_option_setting(name: str, value: Any) -> Any:
     if option.kind is int:  # such as keep, which is also given as 0
         option = replace(option, least=min(option.least, unset))
     try:
-        checked = option.read(value)
+        return option.read(value)
     except InputError:
         raise ValueError(f"give {option.expected}") from None  # what was given is put before it
-    return option.words[checked] if option.kind is bool else checked
 
 
 def uses(strategy: str, name: str) -> bool:
-    """Whether a setting is an option of a strategy, which may use the same name for something else.
+    """Whether a setting is an option of a strategy.
 
     >>> uses("accuacl", "lam"), uses("bait", "lam"), uses("bait", "oversample"), uses("full", "keep")
     (True, False, True, False)
@@ -225,7 +223,7 @@ def uses(strategy: str, name: str) -> bool:
         return False
     if name == "sample":
         return takes_sample(strategy)
-    return name in OPTION_SETTINGS and shares_option(strategy, name, OPTION_SETTINGS[name][0])
+    return name in OPTION_SETTINGS and name in options_of(strategy)
 
 
 def flat_options(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,8 +260,8 @@ def with_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Options may be given as `options: {share: 0.3}` or as `options.share: 0.3`.
 
-    >>> with_options({"strategy": "bait", "options": {"oversample": "3", "lam": 0.1}})
-    {'strategy': 'bait', 'oversample': 3.0, 'options': {'lam': 0.1}}
+    >>> with_options({"strategy": "bait", "options": {"oversample": "3", "ridge": 0.1}})
+    {'strategy': 'bait', 'oversample': 3.0, 'options': {'ridge': 0.1}}
     """
     flat = flat_options(given)
     settings = {name: value for name, value in flat.items() if not name.startswith(f"{OPTIONS}.")}

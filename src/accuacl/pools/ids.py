@@ -54,14 +54,6 @@ def as_array(ids: list[Any]) -> NDArray[Any]:
     return np.array(ids, np.int64)
 
 
-def span(ids: Column) -> tuple[Any, Any] | None:
-    """(first, last) if every id is greater than the one before it, else None."""
-    if isinstance(ids, np.ndarray):
-        return (int(ids[0]), int(ids[-1])) if (ids[1:] > ids[:-1]).all() else None
-    rising = len(ids) == 1 or pc.all(pc.greater(ids[1:], ids[:-1])).as_py()
-    return (ids[0].as_py(), ids[-1].as_py()) if rising else None
-
-
 def keys(ids: Column) -> Keys:
     """A 64-bit hash of each id. Different numbers have different keys; different text nearly always has."""
     if isinstance(ids, np.ndarray):
@@ -88,24 +80,23 @@ def as_uint64(ids: Column) -> Keys:
 
 
 class Rising:
-    """Notices whether the ids of chunks, which follow each other, rise from row to row."""
+    """Notices whether the ids of chunks, which follow each other, rise from row to row.
+
+    span: the first and the last id; None if they do not rise.
+    """
 
     def __init__(self) -> None:
         self.holds = True
-        self.first: Any = None
-        self.last: Any = None
+        self.span: tuple[Any, Any] | None = None
 
     def add(self, ids: Column) -> None:
-        between = span(ids) if self.holds else None
-        if between is None or (self.last is not None and between[0] <= self.last):
-            self.holds = False
+        if isinstance(ids, np.ndarray):
+            rising, first, last = bool((ids[1:] > ids[:-1]).all()), int(ids[0]), int(ids[-1])
         else:
-            self.first, self.last = between[0] if self.first is None else self.first, between[1]
-
-    @property
-    def span(self) -> tuple[Any, Any] | None:
-        """The first and the last; None if they do not rise."""
-        return (self.first, self.last) if self.holds else None
+            rising = pc.all(pc.greater(ids[1:], ids[:-1])).as_py() in (True, None)  # None: there is one row
+            first, last = ids[0].as_py(), ids[-1].as_py()
+        self.holds = self.holds and rising and (self.span is None or first > self.span[1])
+        self.span = (self.span[0] if self.span else first, last) if self.holds else None
 
 
 class Excluded:

@@ -48,16 +48,15 @@ def check_fits(strategy: str, pool: Pool, sample: int | None, others: int, limit
     row = d * np.dtype(pool.layout.types[0]).itemsize + K * np.dtype(pool.layout.types[1]).itemsize
     rows = pool.rows if sample is None else sample
     need = others * row + bytes_needed(REGISTRY[strategy], rows, d, K)
-    if sample is None:
-        # ids, their order, and what the strategies keep for each row (see "Cost" in their docstrings)
-        need += rows * (row + 24 + 80 + 4 * K)
-        what, instead = f"the whole pool at once: {need:,} bytes for {rows:,} rows", "choose a strategy that reads the "
-        instead += "pool in parts, such as accuacl, or coverage with --sample"
-        if takes_sample(strategy):
-            instead = "let a random sample represent the pool with --sample"
-    else:
+    if sample is not None:
         need += 3 * (8 * d + 8 * K + 64) * rows
         what, instead = f"{need:,} bytes for a sample of {rows:,} rows", "give a smaller --sample"
+    else:  # ids, their order, and what the strategies keep for each row (see "Cost" in their docstrings)
+        need += rows * (row + 24 + 80 + 4 * K)
+        what = f"the whole pool at once: {need:,} bytes for {rows:,} rows"
+        instead = "choose a strategy that reads the pool in parts, such as accuacl, or coverage with --sample"
+        if takes_sample(strategy):
+            instead = "let a random sample represent the pool with --sample"
     may = min(USUAL_LIMIT, available_memory()) if limit is None else whole_number("memory_limit", limit, 0)
     if need > may:
         raise TooLarge(
@@ -131,10 +130,10 @@ class NoClasses(InputError):
     """There is no column of classes."""
 
 
-def read_labels(source: PoolSource, column: str = "label", what: str = "labelled") -> NDArray[np.int64]:
+def read_labels(source: PoolSource, column: str) -> NDArray[np.int64]:
     """The classes of all rows in these Parquet files, as columns of the probabilities, in the order of the rows."""
     parts = [np.empty(0, np.int64)]
-    for file in files_of(source, what):
+    for file in files_of(source, "labelled"):
         parquet = open_parquet(file)
         schema = parquet.schema_arrow
         if column not in schema.names:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -19,17 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.features import Array, Features, RowError
 from accuacl.fisher import SUM_ROWS, FisherSum, exact_entries
 from accuacl.pools import ids
-from accuacl.pools.ids import Column, Keys, as_uint64, take
+from accuacl.pools.ids import Column, as_uint64, take
 from accuacl.pools.pool import Layout, RowGroup, Shard, check_present, ids_of, matrix, read, unchanged
-from accuacl.strategies import Ranking, Rows, among_smallest, made_exact, reach, round_off
+from accuacl.strategies import Ranking, Rows, among_smallest, reach
 
 CHUNK_BYTES = 16 << 20  # read at a time
-FILE_BYTES = 64 << 20  # of each temporary file of keys, while ids are checked
+PART_BYTES = 128 << 20  # of the keys that are sorted at a time, while ids are checked
 SUSPECTS = 100  # equal keys that are checked together
 Map = Callable[[Any, str], Iterator[Any]]  # a function over all shards; yields its results as they come
 Span: TypeAlias = tuple[Any, Any] | None  # first and last id of a shard; None if ids do not rise from row to row
@@ -115,7 +112,7 @@ def add_exactly(
 
 
 def smallest(
-    layout: Layout, left_out: ids.Excluded, sieve: Sieve, check: bool, item: tuple[Shard, Cut], report: OnProgress
+    layout: Layout, left_out: ids.Excluded, sieve: Sieve, check: bool, item: tuple[Shard, Any], report: OnProgress
 ) -> tuple[Candidates, Span]:
     """The rows of a shard that can be among the smallest, at most as many as are wanted in all."""
     shard, cut = item
@@ -125,14 +122,14 @@ def smallest(
         parts.append(sieve.sift(*row_filter.kept(chunk, check), cut))
         if sum(map(len, parts)) > 2 * sieve.count:
             parts = [sieve.join(parts)]
-            cut = sieve.tighter(cut, parts)
+            cut = min(cut, sieve.cut(parts))
     return sieve.join(parts), row_filter.rising.span
 
 
-def sorted_keys(layout: Layout, shard: Shard, report: OnProgress) -> ids.Keys:
-    """The keys of a shard's ids, sorted."""
-    keys = [ids.keys(chunk.ids) for chunk in _reported(layout, shard, ("id",), report)]
-    return np.sort(np.concatenate(keys))
+def keys_of_part(layout: Layout, part: int, parts: int, shard: Shard, report: OnProgress) -> ids.Keys:
+    """The keys of a shard's ids, those that are `part` modulo `parts`."""
+    keys = np.concatenate([ids.keys(chunk.ids) for chunk in _reported(layout, shard, ("id",), report)])
+    return keys[keys % np.uint64(parts) == part]
 
 
 def places(layout: Layout, wanted: NDArray[np.uint64], shard: Shard, report: OnProgress) -> list[tuple[Any, str]]:
@@ -211,27 +208,6 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """An upper bound for rows that can still be among the smallest: the most that such a value can be and, to decide
-    ties, the exact value (rounded) and id of the largest such row."""
-
-    reach: Any = np.inf
-    largest: tuple[Any, Any] | None = None
-
-    def at_most(self, other: Cut) -> Cut:
-        """The stricter of the two cuts."""
-        known = [cut.largest for cut in (self, other) if cut.largest is not None]
-        return Cut(min(self.reach, other.reach), min(known, default=None))
-
-    def admits(self, value: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether rows can be among the smallest, by their exact values (rounded) and ids."""
-        may = value <= self.reach
-        if self.largest is not None and len(ids):
-            may &= (value < self.largest[0]) | ((value == self.largest[0]) & (ids <= self.largest[1]))
-        return np.asarray(may)
-
-
-@dataclass(frozen=True)
 class Sieve:
     """Finds the `count` smallest rows of a pool by a ranking. by_id: whether the ranking looks at ids."""
 
@@ -239,21 +215,15 @@ class Sieve:
     count: int
     by_id: bool
 
-    def sift(self, ids: Column, features: Features, cut: Cut) -> Candidates:
-        """The rows of a part that can be among the smallest."""
+    def sift(self, ids: Column, features: Features, cut: Any) -> Candidates:
+        """The rows of a part that can be among the smallest: their values may be at most `cut`."""
         rows = Rows(as_uint64(ids) if self.by_id else np.zeros(len(features), np.uint64), features)
         kept = np.arange(len(rows))
         if self.ranking.may_reach is not None:
-            kept = self.ranking.may_reach(rows, cut.reach)
+            kept = self.ranking.may_reach(rows, cut)
             rows = rows.take(kept)
         value, bound = self.ranking.values(rows)
-        least, most = reach(value, bound)
-        near = least <= cut.reach
-        if np.isfinite(cut.reach):  # rows that the cut leaves undecided are computed exactly here, in parallel
-            undecided = np.flatnonzero(near & (most > cut.reach))
-            value, bound = made_exact(value, bound, undecided, lambda chunk: self.ranking.exact(rows.take(chunk)))
-            near[undecided] = cut.admits(round_off(value[undecided]), take(ids, kept[undecided]))
-        passed = np.flatnonzero(near)
+        passed = np.flatnonzero(reach(value, bound)[0] <= cut)
         return Candidates(take(ids, kept[passed]), value[passed], bound[passed], rows.take(passed))
 
     def join(self, parts: Sequence[Candidates]) -> Candidates:
@@ -264,21 +234,14 @@ class Sieve:
         )
         return Candidates(all_.ids[kept], value, bound, all_.rows.take(kept))
 
-    def tighter(self, cut: Cut, parts: Sequence[Candidates]) -> Cut:
-        """The cut that these rows, together with earlier ones, allow."""
+    def cut(self, parts: Sequence[Candidates]) -> Any:
+        """The most that a value can be that is among the smallest, as far as these rows show."""
         if self.count == 0:
-            return Cut(-np.inf)
-        value = np.concatenate([part.value for part in parts])
-        if len(value) < self.count:
-            return cut
-        bound = np.concatenate([part.bound for part in parts])
-        least, most = reach(value, bound)
-        if len(parts) == 1 and len(value) == self.count:  # joined, therefore sorted by id
-            rounded = round_off(value)
-            last = int(np.flatnonzero(rounded == rounded.max())[-1])
-            if bound[last] == 0 and ((bound == 0) | (most < least[last])).all():
-                cut = cut.at_most(Cut(largest=(rounded[last], parts[0].ids[last])))
-        return cut.at_most(Cut(np.partition(most, self.count - 1)[self.count - 1]))
+            return -np.inf
+        if sum(map(len, parts)) < self.count:
+            return np.inf
+        _, most = reach(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("value", "bound")))
+        return np.partition(most, self.count - 1)[self.count - 1]
 
 
 def rise(spans: Iterable[Span]) -> bool:
@@ -291,30 +254,16 @@ def rise(spans: Iterable[Span]) -> bool:
 
 
 def check_unique(layout: Layout, rows: int, over_shards: Map) -> None:
-    """Refuse a pool that has an id twice, naming both places."""
-    bits = max(0, math.ceil(math.log2(max(1, 8 * rows / FILE_BYTES))))
-    equal: list[Keys] = []
-    with ExitStack() as stack:
-        try:
-            files = [stack.enter_context(tempfile.TemporaryFile(prefix="accuacl-ids-")) for _ in range(1 << bits)]
-            for keys in over_shards(functools.partial(sorted_keys, layout), "checking ids"):
-                leading = (keys >> np.uint64(64 - bits)) if bits else np.zeros(len(keys), np.uint64)
-                ends = np.searchsorted(leading, np.arange(len(files) + 1, dtype=np.uint64))
-                for file, start, end in zip(files, ends, ends[1:], strict=False):
-                    file.write(keys[start:end])
-            for file in files:
-                file.seek(0)
-                keys = np.sort(np.frombuffer(file.read(), np.uint64))
-                equal.append(np.unique(keys[1:][keys[1:] == keys[:-1]]))
-        except OSError as error:
-            raise InputError(
-                f"the ids of {rows:,} rows could not be checked in {tempfile.gettempdir()} "
-                f"({reason(error)}): that takes {8 * rows:,} bytes; make room there, set TMPDIR to another "
-                "folder, or skip the check with --trust-ids if you know that no id occurs twice."
-            ) from None
-    suspects = np.concatenate(equal)
-    for start in range(0, len(suspects), SUSPECTS):
-        _refuse_equal_ids(layout, suspects[start : start + SUSPECTS], over_shards)
+    """Refuse a pool that has an id twice, naming both places. A large pool is read several times, for a part of the
+    keys each time.
+    """
+    parts = max(1, math.ceil(8 * rows / PART_BYTES))
+    for part in range(parts):
+        keys = np.concatenate(list(over_shards(functools.partial(keys_of_part, layout, part, parts), "checking ids")))
+        keys.sort()
+        suspects = np.unique(keys[1:][keys[1:] == keys[:-1]])
+        for start in range(0, len(suspects), SUSPECTS):
+            _refuse_equal_ids(layout, suspects[start : start + SUSPECTS], over_shards)
 
 
 def _refuse_equal_ids(layout: Layout, keys: NDArray[np.uint64], over_shards: Map) -> None:

@@ -14,7 +14,7 @@ from accuacl.engines import Engine, Function
 from accuacl.fisher import FisherSum
 from accuacl.pools import passes
 from accuacl.pools.ids import Excluded
-from accuacl.pools.passes import Candidates, Cut, Sieve, check_unique, rise
+from accuacl.pools.passes import Candidates, Sieve, check_unique, rise
 from accuacl.pools.pool import Pool, Shard
 from accuacl.strategies import Ranking, Rows
 
@@ -100,10 +100,9 @@ class Scan:
 
     def exact_entries(self, entries: NDArray[np.int64]) -> list[int]:
         """The exact sums of some entries."""
-        self.shard_map.expect(self.pool.rows)
         function = functools.partial(passes.add_exactly, self.pool.layout, self.left_out, entries)
         total = [0] * len(entries)
-        for part in self._over(function, "adding up exactly"):
+        for part in self._over(function, "adding up exactly", again=True):
             total = [a + b for a, b in zip(total, part, strict=True)]
         return total
 
@@ -123,33 +122,33 @@ class Scan:
             spans.append(span)
             if sum(map(len, parts)) > 1.25 * sieve.count:
                 parts = [sieve.join(parts)]
-            items.cut = sieve.tighter(items.cut, parts)
+            items.cut = min(items.cut, sieve.cut(parts))
         self._check_ids(spans)
         return sieve.join(parts or [Candidates.none(self.pool.layout.shape)])
 
     def _check_ids(self, spans: list[tuple[Any, Any] | None]) -> None:
         """After the first pass: refuse an id that occurs twice, which cannot be where ids rise from row to row."""
         if not self.checked and not self.trust_ids and not rise(spans):
-            check_unique(self.pool.layout, self.pool.rows, self._again)
+            check_unique(self.pool.layout, self.pool.rows, functools.partial(self._over, again=True))
         self.checked = True
 
-    def _again(self, function: Function, what: str) -> Iterator[Any]:
-        self.shard_map.expect(self.pool.rows)
-        return self._over(function, what)
-
-    def _over(self, function: Function, what: str, items: Sequence[Any] | None = None) -> Iterator[Any]:
+    def _over(
+        self, function: Function, what: str, items: Sequence[Any] | None = None, again: bool = False
+    ) -> Iterator[Any]:
+        """The function's results over the shards. again: in a pass that the strategy did not announce."""
+        if again:
+            self.shard_map.expect(self.pool.rows)
         return self.shard_map.over(function, self.shards, what, items)
 
 
 class _ShardsWithCut(Sequence[Any]):
-    """Shards, each with the cut that is known when it is started: engines read an item when they start it.
+    """Shards, each with the cut (`Sieve.cut`) that is known when an engine starts it and reads the item.
 
-    Whoever takes the results tightens `cut` meanwhile, so that later shards send fewer rows; which of these are the
-    smallest does not depend on it.
+    The cut falls as results come in, so that later shards send fewer rows; the picks do not depend on it.
     """
 
     def __init__(self, shards: list[Shard]) -> None:
-        self.shards, self.cut = shards, Cut()
+        self.shards, self.cut = shards, np.inf
 
     def __len__(self) -> int:
         return len(self.shards)

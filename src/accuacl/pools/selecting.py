@@ -9,7 +9,6 @@ absent.
 from __future__ import annotations
 
 import csv
-import fnmatch
 import io
 import json
 from collections.abc import Iterable, Sequence
@@ -27,7 +26,7 @@ from accuacl.base.errors import InputError, alternatives
 from accuacl.base.files import check_new_file, replacing, write_bytes
 from accuacl.base.progress import OnProgress, check_progress
 from accuacl.engines import Engine
-from accuacl.features import Features
+from accuacl.features import Features, check_alike
 from accuacl.pools.ids import Excluded
 from accuacl.pools.loading import check_fits, load, load_features, load_sample
 from accuacl.pools.pool import GROUP_ROWS, SHARD_ROWS, Columns, Pool, PoolSource, files_of, open_pool
@@ -98,14 +97,9 @@ def select(
     reads = tuple(name for name in VECTORS if name in getattr(chosen, "reads", VECTORS))
     pool = open_pool(dataset, names, ("id", *reads))
     of_set = VECTORS if isinstance(chosen, RowStrategy) else reads
-    sets = {
-        name: _features_read(given, of_set)
-        if given is None or isinstance(given, Features)
-        else open_pool(given, names, of_set, name)
-        for name, given in (("labelled", labelled), ("memory", memory))
-    }
-    for name, other in sets.items():
-        _check_alike(pool, name, other)
+    sets = {name: _open_set(given, names, of_set, name) for name, given in (("labelled", labelled), ("memory", memory))}
+    widths: dict[str, Any] = {name: getattr(given, "layout", given) for name, given in sets.items()}
+    check_alike(pool.layout, **widths)
     query = _Query(
         pool,
         whole_number("budget", budget, 0),
@@ -217,11 +211,15 @@ def _sample(strategy: str, query: _Query, options: dict[str, Any]) -> int | None
     return size if size < query.pool.rows else None
 
 
-def _features_read(given: Features | None, reads: tuple[str, ...]) -> Features | None:
-    """What is read of a set in memory; a column that is not read is one of ones, as in pools."""
-    if given is None or "probability" in reads:
+def _open_set(
+    given: PoolSource | Features | None, columns: Columns, wanted: tuple[str, ...], what: str
+) -> Pool | Features | None:
+    """A set in memory, or one on disk. A column that is not wanted is one of ones in both."""
+    if given is None or (isinstance(given, Features) and "probability" in wanted):
         return given
-    return Features.trusted(given.embeddings, np.ones((len(given), 1), np.float32))
+    if isinstance(given, Features):
+        return Features.trusted(given.embeddings, np.ones((len(given), 1), np.float32))
+    return open_pool(given, columns, wanted, what)
 
 
 def _in_memory(examples: Pool | Features | None) -> Features | None:
@@ -230,19 +228,6 @@ def _in_memory(examples: Pool | Features | None) -> Features | None:
 
 def _rows(examples: Pool | Features | None) -> int:
     return examples.rows if isinstance(examples, Pool) else len(examples or ())
-
-
-def _check_alike(pool: Pool, name: str, other: Pool | Features | None) -> None:
-    d, K = pool.layout.d, pool.layout.K
-    if other is None or not d:  # then at most their number matters
-        return
-    wide = other.layout if isinstance(other, Pool) else other
-    if wide.d != d or (K and wide.K != K):
-        classes, others = (f" and {K} classes", f" and {wide.K}") if K else ("", "")
-        raise InputError(
-            f"the pool has embeddings of {d} numbers{classes}, but {name} has {wide.d}{others}; "
-            "compute both with the same model over the same classes."
-        )
 
 
 def write_pool(path: Path, ids: Any, embeddings: NDArray[Any], probabilities: NDArray[Any]) -> None:
@@ -273,10 +258,10 @@ ENDINGS = (".parquet", ".csv", ".jsonl")
 
 
 def check_place(path: Path, others: Sequence[Path] = (), **sources: Sequence[str]) -> None:
-    """Refuse a name that could not be written to, before any work is done.
+    """Refuse a path for the picks before any work is done.
 
-    sources: files, folders and patterns of Parquet that are read, by what they are; others: other files. The picks may
-    neither overwrite one of these nor be matched by a folder or pattern the next time.
+    sources: the Parquet files, folders and patterns that are read, by name; others: other files that are read. The
+    picks may neither overwrite one of these nor be read as part of a folder or pattern the next time.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file, such as {path / 'picked.csv'}.")
@@ -309,10 +294,8 @@ def _would_find(source: str, path: Path) -> bool:
     target, pattern = path.resolve(), Path(source).resolve()
     if pattern.is_dir():
         return path.suffix == ".parquet" and target.is_relative_to(pattern)
-    if "**" in pattern.parts:
-        return fnmatch.fnmatch(str(target), str(pattern).replace("**/", "*"))
-    pairs = zip(target.parts, pattern.parts, strict=False)
-    return len(target.parts) == len(pattern.parts) and all(fnmatch.fnmatch(part, wanted) for part, wanted in pairs)
+    no_folder_between = str(pattern).replace("**/", "")  # `match` takes ** for exactly one
+    return target.match(str(pattern)) or target.match(no_folder_between)
 
 
 def _csv(columns: dict[str, list[Any]]) -> str:

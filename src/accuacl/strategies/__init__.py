@@ -28,10 +28,10 @@ __getattr__, __dir__ = lazy_attributes(
     ),
     coverage="in_sample_order sample_hashes sample_size usual_sample",
     facility="facility_location squared_width unit",
-    ranking="Context Examples InMemory Ranking RowStrategy Rows among_smallest made_exact reach round_off row_strategy",
+    ranking="Context Examples InMemory Ranking RowStrategy Rows among_smallest reach row_strategy",
     registry=(
         "BUILT_IN BY_LABEL REGISTRY Option check_options load_plugins options_help options_of read_options register "
-        "shares_option split_options strategy_names takes_sample"
+        "split_options strategy_names takes_sample"
     ),
     typiclust="clusters_of mean_distance",
 )

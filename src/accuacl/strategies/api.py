@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from accuacl.base.progress import OnProgress, Tick, check_progress, ticker
 from accuacl.base.threads import shared_out
 from accuacl.base.userfile import with_place
 from accuacl.features import Features, check_alike
-from accuacl.strategies.registry import BUILT_IN, REGISTRY, check_options, shares_option
+from accuacl.strategies.registry import BUILT_IN, REGISTRY, check_options
 
 Strategy = TypeVar("Strategy", bound=Callable[..., object])
 Needs = Callable[[int, int, int], int]  # bytes beyond the pool itself, for n examples, d wide, of K classes
@@ -117,30 +116,14 @@ class Selection:
         return pandas.DataFrame({"row": self.indices, **ids, **self.scores})
 
     def __repr__(self) -> str:
-        lines = self._lines()
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        shown = ("".join(f"  {cell:>{width}}" for cell, width in zip(line, widths, strict=True)) for line in lines)
-        return "\n".join([f"Selection of {len(self)} rows, best first:", *shown, *self._more()])
-
-    def _repr_html_(self) -> str:
-        """What notebooks show."""
-        head, *rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in line) for line in self._lines())
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        caption = f"Selection of {len(self)} rows, best first"
-        more = "".join(f"<p>{html.escape(line)}</p>" for line in self._more())
-        return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
-
-    def _lines(self) -> list[list[str]]:
-        """The head and the first picks, as text."""
         names = self.indices if self.ids is None else self.ids
-        picks = [
-            [str(name), *(f"{values[i]:.4g}" for values in self.scores.values())]
-            for i, name in enumerate(names[:SHOWN])
-        ]
-        return [["row" if self.ids is None else "id", *self.scores], *picks]
-
-    def _more(self) -> list[str]:
-        return [f"... and {len(self) - SHOWN} more"] if len(self) > SHOWN else []
+        lines = [["row" if self.ids is None else "id", *self.scores]]
+        for i, name in enumerate(names[:SHOWN]):
+            lines.append([str(name), *(f"{values[i]:.4g}" for values in self.scores.values())])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        shown = ["".join(f"  {cell:>{width}}" for cell, width in zip(line, widths, strict=True)) for line in lines]
+        more = [f"... and {len(self) - SHOWN} more"] if len(self) > SHOWN else []
+        return "\n".join([f"Selection of {len(self)} rows, best first:", *shown, *more])
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
@@ -243,18 +226,13 @@ def _check_scores(who: str, picked: Selection) -> None:
         raise InputError(f"{who} gave scores that are {a_type(picked.scores)}; give a dict of arrays, or {{}}.")
     for score, values in picked.scores.items():
         if not isinstance(values, np.ndarray) or values.shape != picked.indices.shape or values.dtype.kind not in "fiu":
+            shape = f" of {values.dtype}, shape {values.shape}" if isinstance(values, np.ndarray) else ""
             raise InputError(
-                f"{who} gave the score {score!r} as {_shape(values)}; give an array with one number per pick."
+                f"{who} gave the score {score!r} as {a_type(values)}{shape}; give an array with one number per pick."
             )
         if not np.isfinite(values).all():
             pick = int(np.argmax(~np.isfinite(values)))
             raise InputError(f"{who} gave the score {score!r} of pick {pick} as {values[pick]}; all must be finite.")
-
-
-def _shape(values: Any) -> str:
-    if isinstance(values, np.ndarray):
-        return f"an array of {values.dtype}, shape {values.shape}"
-    return f"{a_type(values)}"
 
 
 def warn_without_memory(strategy: str, memory: object, past: int | None, options: Mapping[str, Any]) -> None:
@@ -269,9 +247,9 @@ def warn_without_memory(strategy: str, memory: object, past: int | None, options
             f"{strategy} avoids what the memory holds; without a memory it picks as {WITHOUT_MEMORY[strategy]} does.",
             stacklevel=3,
         )
-    weight_of_past = options.get("lam") is not None and shares_option(strategy, "lam", "accuacl")
-    for name, given in (("past", past), ("lam", weight_of_past)):
-        if given:
+    lam = options.get("lam") if strategy in BUILT_IN else None  # a plugin may mean something else by it
+    for name, given in (("past", past or None), ("lam", lam)):
+        if given is not None:
             warnings.warn(
                 f"{name} says how much the memory weighs, and no memory was given: it changes nothing; give the memory "
                 "too, or leave it out.",
@@ -312,12 +290,15 @@ def bytes_needed(strategy: Callable[..., object], n: int, d: int, K: int) -> int
     return declared(n, d, K) if declared else 0
 
 
-def check_fits(name: str, need: int, n: int, d: int, instead: str = "") -> None:
-    """Refuse, with the bytes needed, before anything is allocated. instead: another way out than a smaller pool."""
-    free = available_memory()
-    if need > free:
+def check_fits(name: str, need: int, n: int, d: int, instead: str = "", limit: int | None = None) -> None:
+    """Refuse, with the bytes needed, before anything is allocated.
+
+    instead: another way out than a smaller pool. limit: bytes that may be used; unset: those that are free.
+    """
+    may = available_memory() if limit is None else limit
+    if need > may:
         raise TooLarge(
-            f"{name} needs {need:,} bytes for {n} examples with d={d}, and {free:,} are free; "
-            f"give a smaller pool{instead}.",
+            f"{name} needs {need:,} bytes for {n} examples with d={d}, and {may:,} are "
+            f"{'free' if limit is None else 'allowed'}; give a smaller pool{instead}.",
             need,
         )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from accuacl.base.errors import InputError, install
-from accuacl.base.machine import available_memory
 from accuacl.base.threads import for_torch
 from accuacl.strategies.accuacl import Oversample
-from accuacl.strategies.api import Query, Selection, TooLarge, needs
+from accuacl.strategies.api import Query, Selection, check_fits, needs
+from accuacl.strategies.fisher_ratio import Ridge
 from accuacl.strategies.registry import Option
 
 if TYPE_CHECKING:
@@ -34,19 +34,19 @@ def block_rows(d: int, K: int) -> int:
 def bait(
     query: Query,
     *,
-    lam: Annotated[float, Option("regularisation, added to the diagonal of the information", above=0)] = 0.01,
+    ridge: Ridge = 0.01,
     oversample: Oversample = 2.0,
     memory_limit: Annotated[int | None, Option("bytes that it may take; unset: what is free", least=0)] = None,
 ) -> Selection:
     """Picks the batch whose Fisher information best covers that of pool and labelled examples together.
 
     Greedy: `oversample * budget` examples are added, each lowering tr(M^-1 F) most, then the least useful are dropped
-    again; F is the Fisher information of all, M that of the labelled and picked plus `lam` times the identity.
+    again; F is the Fisher information of all, M that of the labelled and picked plus `ridge` times the identity.
     Score: `gain`, by how much the pick lowered the trace.
 
     Reference: Ash et al., "Gone Fishing: Neural Active Learning with Fisher Embeddings", NeurIPS 2021.
 
-    Options: `lam`, `oversample`, and `memory_limit` in bytes (default: what the machine has free).
+    Options: `ridge`, `oversample`, and `memory_limit` in bytes (default: what the machine has free).
 
     Cost: 40 (d K)^2 + 16 n K^2 bytes and a little more, and, a pick, O(n K^2 (d + K)) time after
     O((d K)^3 + n (d K)^2) once, all in float64. M^-1, M^-1 F M^-1 and every example's K x K products with them are
@@ -59,7 +59,9 @@ def bait(
     >>> select("bait", pool=pool, budget=3).indices
     array([61, 41, 67])
     """
-    _check_memory(query, available_memory() if memory_limit is None else memory_limit)
+    n, d, K = len(query.pool), query.pool.d, query.pool.K
+    instead = " or narrower embeddings, or use accuacl, which needs no such matrices"
+    check_fits("bait", needed(n, d, K), n, d, instead, memory_limit)
     if query.count == 0:
         return Selection(np.empty(0, np.int64), {"gain": np.empty(0)})
     try:
@@ -67,13 +69,13 @@ def bait(
     except ModuleNotFoundError as error:
         raise InputError(f"bait needs the extra `train` ({error}); {install('train')}.") from None
     try:
-        with for_torch(float(query.pool.d * query.pool.K) ** 3):
-            return _greedy(query, Design(query, lam), math.ceil(min(len(query.pool), oversample * query.count)))
+        with for_torch(float(d * K) ** 3):
+            return _greedy(query, Design(query, ridge), math.ceil(min(n, oversample * query.count)))
     except LinAlgError:
         largest = max(float(np.abs(block.embeddings).max()) for _, block in query.pool.blocks(4096))
         raise InputError(
-            f"bait's matrices are singular in float64 with embeddings up to {largest:.3g} and lam={lam:g}; "
-            "scale the embeddings down or give a larger lam."
+            f"bait's matrices are singular in float64 with embeddings up to {largest:.3g} and ridge={ridge:g}; "
+            "scale the embeddings down or give a larger ridge."
         ) from None
 
 
@@ -99,15 +101,3 @@ def _greedy(query: Query, state: Design, wanted: int) -> Selection:
         state.update(gone[-1], -1)
         tick(1)
     return Selection(np.array(picks, np.int64)[kept], {"gain": np.array(gains)[kept]})
-
-
-def _check_memory(query: Query, limit: int) -> None:
-    """Refuse before allocating."""
-    n, d, K = len(query.pool), query.pool.d, query.pool.K
-    need = needed(n, d, K)
-    if need > limit:
-        raise TooLarge(
-            f"bait needs {need:,} bytes for {n} examples with d={d} and K={K} but only {limit:,} bytes are allowed; "
-            "give a smaller pool or narrower embeddings, or use accuacl, which needs no such matrices.",
-            need,
-        )

@@ -23,9 +23,9 @@ class Design:
     V has rows weight * sqrt(p_j) (e_j - p) (x) h and is never built: products with it are taken class by class.
     """
 
-    def __init__(self, query: Query, lam: float) -> None:
+    def __init__(self, query: Query, ridge: float) -> None:
         pool, labelled = query.pool, query.labelled
-        self.d, self.K, self.lam = pool.d, pool.K, lam
+        self.d, self.K, self.ridge = pool.d, pool.K, ridge
         self.known, self.budget = len(labelled or ()), query.count
         self.weight = math.sqrt(self.budget / (self.known + self.budget))
         self.rows = query.chunk or block_rows(self.d, self.K)
@@ -44,7 +44,7 @@ class Design:
         if self.labelled:
             add_fisher(fisher, *self.labelled)
         design = fisher / (self.known + self.budget)
-        design.diagonal().add_(self.lam)
+        design.diagonal().add_(self.ridge)
         rows = sorted({row for row, _ in self.members})
         net = [sum(sign for other, sign in self.members if other == row) for row in rows]
         rows = [row for row, sign in zip(rows, net, strict=True) if sign]

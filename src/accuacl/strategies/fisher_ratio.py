@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -17,11 +17,8 @@ from accuacl.strategies.simple import uncertainties
 
 Ridge = Annotated[float, Option("initial precision in every direction", least=1e-6, most=1e6)]
 Uncertainty = Annotated[
-    bool,
-    Option(
-        "whether examples that the model is unsure of count more (weighed) or not (ignored)",
-        words=("ignored", "weighed"),
-    ),
+    Literal["weighed", "ignored"],
+    Option("whether examples that the model is unsure of count more (weighed) or not (ignored)"),
 ]
 MOST = 64  # picks whose products with all rows are made together
 AHEAD = 100  # one in this many rows is a candidate for these
@@ -37,7 +34,9 @@ def needed(n: int, d: int, K: int) -> int:
 
 
 @needs(needed)
-def fisher_ratio(query: Query, *, ridge: Ridge = 1.0, lam: Lam = None, uncertainty: Uncertainty = True) -> Selection:
+def fisher_ratio(
+    query: Query, *, ridge: Ridge = 1.0, lam: Lam = None, uncertainty: Uncertainty = "weighed"
+) -> Selection:
     """Picks, one by one, the examples that most reduce the uncertainty about pool and memory.
 
     Embeddings h are scaled to length 1. M, the information available, is ridge * I plus the sum of h h^T over labelled
@@ -46,8 +45,8 @@ def fisher_ratio(query: Query, *, ridge: Ridge = 1.0, lam: Lam = None, uncertain
     Fisher information that AccuACL's scores approximate, here with full matrices over h and for the whole batch.
     Score: `gain`, by how much the pick lowered the trace.
 
-    Options: `ridge`; `lam`, the weight of the past (default: past / (past + pool + labelled)); `uncertainty`:
-    with False, u = 1, as it also is if the model is certain of everything (of all that has an embedding but zeros).
+    Options: `ridge`; `lam`, the weight of the past (default: past / (past + pool + labelled)); `uncertainty`: with
+    "ignored", u = 1, as it also is if the model is certain of everything (of all that has an embedding but zeros).
 
     Reference: Ash et al., "Gone Fishing: Neural Active Learning with Fisher Embeddings", NeurIPS 2021, for the forward
     step; here with one matrix for all classes, unit lengths and a term for the past.
@@ -69,7 +68,7 @@ def fisher_ratio(query: Query, *, ridge: Ridge = 1.0, lam: Lam = None, uncertain
     x = unit(query.pool.embeddings)
     past = unit(memory.embeddings) if memory is not None else x[:0]
     known = np.concatenate([unit(labelled.embeddings), past]) if labelled is not None else past
-    weights, past_weights = _weights(query, lam, uncertainty)
+    weights, past_weights = _weights(query, lam, uncertainty == "weighed")
     first, group = distinct(x)
     rows = x[first] if len(first) < n else x
     target = [(rows, np.bincount(group, weights, len(first)).astype(np.float64)), (past, past_weights)]

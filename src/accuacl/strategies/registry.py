@@ -11,6 +11,7 @@ A strategy is imported when it is asked for.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import numbers
@@ -124,22 +125,18 @@ def check_signature(name: str, strategy: Callable[..., Any]) -> None:
 
 
 KINDS = (bool, int, float, str)
-_DECLARED: dict[str, tuple[Callable[..., Any], dict[str, Option]]] = {}  # read once: reading a signature takes 0.1 ms
 
 
 @dataclass(frozen=True)
 class Option:
     """What a strategy declares about one of its keyword arguments.
 
-    An author gives `help` and the limits; the other fields are read from the signature. `above` is a lower limit that
-    is itself refused; `words` are the names of False and True where people type them.
+    An author gives `help` and the limits; the other fields are read from the signature.
     """
 
     help: str = ""
     least: float = -math.inf
     most: float = math.inf
-    above: float = -math.inf
-    words: tuple[str, str] = ("false", "true")
     name: str = ""
     kind: type | None = None  # bool, int, float or str; None: any
     choices: tuple[str, ...] = ()
@@ -156,12 +153,10 @@ class Option:
         if self.choices:
             return " or ".join(map(repr, self.choices))
         if self.kind is bool:
-            return " or ".join(self.words)
+            return "false or true"
         if self.kind not in (int, float):
             return "text"
         what = "a whole number" if self.kind is int else "a number"
-        if self.above > -math.inf:
-            return f"{what} above {_short(self.above)}"
         if self.least > -math.inf and self.most < math.inf:
             return f"{what} from {_short(self.least)} to {_short(self.most)}"
         return f"{what} of at least {_short(self.least)}" if self.least > -math.inf else what
@@ -176,12 +171,10 @@ class Option:
         if self.kind is bool:
             if isinstance(value, bool | np.bool_):
                 return bool(value)
-            if value in self.words:
-                return bool(value == self.words[1])
         elif self.kind is str:
             if isinstance(value, str) and value in (self.choices or (value,)):
                 return value
-        elif _is_number(value, self.kind) and self.least <= value <= self.most and value > self.above:
+        elif _is_number(value, self.kind) and self.least <= value <= self.most:
             return self.kind(value)
         raise InputError(f"{self.name} is {typed or repr(value)}; give {self.expected}.")
 
@@ -196,10 +189,6 @@ class Option:
             values = [each for kind in kinds if (each := _typed(kind, value)) is not None]
             return self.check(values[0], value) if values else self.check(value)
         return self.check(value)
-
-    def same_as(self, other: Option) -> bool:
-        """Whether two strategies mean the same by an option, whatever its default."""
-        return replace(self, default=None, optional=False) == replace(other, default=None, optional=False)
 
 
 def _is_number(value: Any, kind: type) -> bool:
@@ -236,20 +225,7 @@ def options_of(name: str) -> dict[str, Option]:
     """
     if not isinstance(name, str) or name not in REGISTRY:
         raise no_such("strategy", name, REGISTRY)
-    strategy = REGISTRY[name]
-    if name not in _DECLARED or _DECLARED[name][0] is not strategy:
-        _DECLARED[name] = strategy, declared_options(strategy)
-    return _DECLARED[name][1]
-
-
-def shares_option(name: str, option: str, declared_by: str) -> bool:
-    """Whether a strategy has an option that means what another strategy declares by it; one without help does.
-
-    >>> shares_option("fisher-ratio", "lam", "accuacl"), shares_option("bait", "lam", "accuacl")
-    (True, False)
-    """
-    own = options_of(name).get(option)
-    return own is not None and (not own.help or own.same_as(options_of(declared_by)[option]))
+    return declared_options(REGISTRY[name])
 
 
 def takes_sample(name: str) -> bool:
@@ -261,6 +237,7 @@ def takes_sample(name: str) -> bool:
     return hasattr(REGISTRY[name], "by_sample")  # as `coverage.by_sample` declares
 
 
+@functools.cache  # reading a signature takes 0.1 ms
 def declared_options(strategy: Callable[..., Any]) -> dict[str, Option]:
     """The options that a signature declares."""
     try:
@@ -273,28 +250,24 @@ def declared_options(strategy: Callable[..., Any]) -> dict[str, Option]:
 
 
 def _option(parameter: inspect.Parameter) -> Option:
-    annotation: Any = parameter.annotation
-    notes: list[Any] = []
-    if get_origin(annotation) is Annotated:
-        annotation, *notes = get_args(annotation)
-    option = next((note for note in notes if isinstance(note, Option)), None)
-    if option is None:
-        option = Option(next((note for note in notes if isinstance(note, str)), ""))
-    union = get_origin(annotation) in (Union, UnionType)
-    types = [each for each in get_args(annotation) if each is not NoneType] if union else [annotation]
-    kind = types[0] if len(types) == 1 else None
+    annotated, default = parameter.annotation, parameter.default
+    annotation, *notes = get_args(annotated) if get_origin(annotated) is Annotated else (annotated,)
+    option = next((note for note in notes if isinstance(note, Option)), Option())
+    types = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    kinds = [each for each in types if each is not NoneType]
+    kind: Any = kinds[0] if len(kinds) == 1 else None
     choices = get_args(kind) if get_origin(kind) is Literal else ()
     if choices:
         kind = str
-    elif kind not in KINDS:
-        kind = type(parameter.default) if annotation is parameter.empty else None
+    elif annotation is parameter.empty:
+        kind = type(default)
     return replace(
         option,
         name=parameter.name,
         kind=kind if kind in KINDS else None,
         choices=choices,
-        optional=parameter.default is None or (union and NoneType in get_args(annotation)),
-        default=parameter.default,
+        optional=default is None or NoneType in types,
+        default=default,
     )
 
 
@@ -308,25 +281,26 @@ def check_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     ...
     accuacl.base.errors.InputError: accuacl has no option 'lamda'; did you mean lam? Its options are variant, ...
     """
-    declared = options_of(name)
-    _check_names(name, declared, options)
+    declared = _declared(name, options)
     return {option: declared[option].check(value) for option, value in options.items()}
 
 
 def read_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """As `check_options`, for values from a file or a command line, where numbers may be text."""
-    declared = options_of(name)
-    _check_names(name, declared, options)
+    declared = _declared(name, options)
     return {option: declared[option].read(value) for option, value in options.items()}
 
 
-def _check_names(name: str, declared: Mapping[str, Option], options: Mapping[str, Any]) -> None:
-    for option in options:
+def _declared(name: str, given: Iterable[str]) -> dict[str, Option]:
+    """A strategy's options; refuses a name among those given that is none of them."""
+    declared = options_of(name)
+    for option in given:
         if option not in declared:
             meant = near(option, declared)
             known = f"its options are {', '.join(declared)}" if declared else "it has no options"
             known = f"did you mean {meant}? {known.capitalize()}" if meant else known
             raise InputError(f"{name} has no option {option!r}; {known}.")
+    return declared
 
 
 def split_options(words: Iterable[str]) -> dict[str, str]:
@@ -348,19 +322,11 @@ def split_options(words: Iterable[str]) -> dict[str, str]:
 
 
 def options_help(name: str) -> str:
-    """What an option means, by the strategies that share a declaration of it; others may mean something else by it.
+    """What an option means, after the strategies that have it, without their variants. No two mean different things.
 
     >>> options_help("oversample")
     'bait, accuacl: candidates per pick'
     """
-    meanings: list[tuple[Option, list[str]]] = []
-    for strategy in BUILT_IN:
-        option = options_of(strategy).get(name)
-        if option is None:
-            continue
-        same = next((names for other, names in meanings if other.same_as(option)), None)
-        if same is None:
-            meanings.append((option, [strategy]))
-        elif not any(strategy.startswith((f"{other}-", f"{other}+")) for other in same):  # variants of a strategy
-            same.append(strategy)
-    return "; ".join(f"{', '.join(names)}: {option.help}" for option, names in meanings)
+    names = [strategy for strategy in BUILT_IN if name in options_of(strategy)]
+    shown = [each for each in names if not any(each.startswith((f"{other}-", f"{other}+")) for other in names)]
+    return f"{', '.join(shown)}: {options_of(names[0])[name].help}"

@@ -26,7 +26,6 @@ import pydantic
 
 from accuacl.base.errors import InputError, LabelsPending, wrong_setting
 from accuacl.base.files import Lock, make_folder, reading, writing
-from accuacl.base.machine import load_torch_libraries
 from accuacl.base.progress import OnProgress
 from accuacl.experiments import Journal, read_config, read_steps
 from accuacl.labeling.project.directory import LABELS, check_free, check_tasks, copied_labels, whole_or_not_at_all
@@ -345,17 +344,14 @@ class Project:
 def load_learning() -> None:
     """Import torch and everything else that learning needs, which takes a second or two the first time.
 
-    An import keeps all other threads waiting while it loads a library, half a second for torch's, so that one is loaded
-    first, by a call that does not. And the garbage collector stops all threads, a tenth of a second each time, to go
-    through what has been loaded, again and again. It stays for good, so the collector leaves it alone from now on.
+    Meanwhile the garbage collector would stop all threads again and again, a tenth of a second each time, to go through
+    what has been loaded. That stays for good, so the collector ignores it from now on.
     """
     if "torch" in sys.modules and "accuacl.labeling.project.people_steps" in sys.modules:
         return
     collects = gc.isenabled()
     gc.disable()
     try:
-        if "torch" not in sys.modules:
-            load_torch_libraries()
         import accuacl.labeling.project.people_steps  # noqa: F401
     finally:
         if collects:

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001 - it has letters that look alike
 """Classes: their names, what they mean, those that people propose, and names that may mean the same.
 
 Classes are numbered in the order in which people add them. They can be renamed and merged; the latest change can be
@@ -185,18 +184,10 @@ def settle(tx: Transaction, person: Person, proposal: int, name: str | None) -> 
 # Names that may mean the same: equal but for case, spaces, hyphens, accents, or letters that look alike
 
 UNSEEN = ("Zs", "Cf", "Cc", "Pd", "Pc")  # spaces, invisible characters, hyphens, underscores
-# Letters of Greek, Cyrillic and extended Latin, each with the Latin letter that it looks like.
-CAPITALS = (
-    "ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX ϹC ͿJ "  # Greek
-    "АA ВB ЕE ЅS ІI ЈJ КK МM НH ОO РP СC ТT УY ХX ҮY ӀI ԌG ԚQ ԜW ҺH "  # Cyrillic
-    "ØO ĐD ŁL ĦH ŦT ƖI"
+LATIN = str.maketrans(  # the Latin letters that small Greek and Cyrillic ones look like, as capitals if not as small
+    "αβεζηικμνορτυχωϲϳ" + "авекмнорстухѕіјүӏһԁԛԝ" + "ıɑɡøđłħŧ",
+    "abezhikmvoptyxwcj" + "abekmhopctyxsijylhdqw" + "iagodlht",
 )
-SMALL = (
-    "αa γy ιi κk νv οo ρp σo υu χx ωw ϲc ϳj "  # Greek
-    "аa еe ѕs іi јj кk оo рp сc уy хx үy ӏl ԁd ԛq ԝw һh гr пn "  # Cyrillic
-    "ıi ɑa ɡg øo đd łl ħh ŧt"
-)
-LATIN = tuple({pair[0]: pair[1] for pair in pairs.split()} for pairs in (CAPITALS, SMALL))
 
 
 def near_names(name: str, names: Iterable[str]) -> list[str]:
@@ -207,12 +198,12 @@ def near_names(name: str, names: Iterable[str]) -> list[str]:
     >>> near_names("t\\u0456ger", ["lion", "tiger"]), near_names("sea-lion", ["Sea Lion"]), near_names("cat", ["car"])
     (['tiger'], ['Sea Lion'], [])
     """
-    shapes = _shapes(name)
-    return [other for other in names if any(a == b for a, b in zip(shapes, _shapes(other), strict=True))]
+    shape = _shape(name)
+    return [other for other in names if _shape(other) == shape]
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """The class that was probably meant by a name that is not known: it looks alike, or is spelt nearly so; else "".
+    """The class that an unknown name probably means, one that looks alike or is spelt nearly the same; else "".
 
     >>> meant("TIGER", ["lion", "tiger"]), meant("tigre", ["lion", "tiger"]), meant("zebra", ["lion"])
     ('tiger', 'tiger', '')
@@ -228,30 +219,17 @@ def alike_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
     >>> alike_pairs(["tiger", "lion", "Tiger", "Li-on", "tiger"])
     [('tiger', 'Tiger'), ('lion', 'Li-on')]
     """
-    first: list[dict[str, str]] = [{}, {}]  # by shape, in capitals and in small letters
-    pairs = []
-    for name in dict.fromkeys(names):
-        shapes = _shapes(name)
-        other = next((known[shape] for known, shape in zip(first, shapes, strict=True) if shape in known), None)
-        if other is not None:
-            pairs.append((other, name))
-        for known, shape in zip(first, shapes, strict=True):
-            known.setdefault(shape, name)
-    return pairs
+    first: dict[str, str] = {}  # by shape
+    pairs = [(first.setdefault(_shape(name), name), name) for name in dict.fromkeys(names)]
+    return [(other, name) for other, name in pairs if other != name]
 
 
-def _shapes(name: str) -> tuple[str, str]:
-    """What a name looks like in capitals and in small letters: a letter may look like another in one of them alone."""
-    plain = unicodedata.normalize("NFKC", name)
-    return _shape(plain.upper(), LATIN[0]), _shape(plain.casefold(), LATIN[1])
-
-
-def _shape(name: str, latin: dict[str, str]) -> str:
-    """Without accents, spaces, hyphens, underscores and what cannot be seen; look-alike letters as Latin ones.
+def _shape(name: str) -> str:
+    """A name in small Latin letters where they look alike, without accents, spaces, hyphens and what cannot be seen.
 
     A name of nothing else stays as it is.
     """
-    letters = "".join(latin.get(letter, letter) for letter in unicodedata.normalize("NFKD", name))
+    letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold()).translate(LATIN)
     kept = [c for c in letters if not "\u0300" <= c <= "\u036f" and unicodedata.category(c) not in UNSEEN]
     return "".join(kept) or name
 

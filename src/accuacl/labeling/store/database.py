@@ -1,8 +1,8 @@
 """The SQLite file of a project's labels: durable, append-only, for many threads and processes at once.
 
 Readers never wait. Threads that write at the same time share one transaction, and so one sync of the disk: each has its
-turn, with a savepoint of its own, so that what it does is kept or undone apart from the others; the last of those who
-wait commits for all, and none returns before that.
+turn, with a savepoint of its own, so that its changes are kept or undone apart from the others'; the last thread that
+waits commits for all, and none returns before that.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from accuacl.base.databases import DAMAGED, UNWRITABLE, database_trouble, error_
 from accuacl.base.files import CannotWrite
 from accuacl.labeling.store.schema import WAIT, create_tables
 
-ROWS_AT_ONCE = 100  # rows in a statement: SQLite has taken 999 values since ever
+ROWS_AT_ONCE = 100  # rows in a statement: every version of SQLite takes 999 values
 TURNS_TOGETHER = 50  # turns in a transaction, at most
 CHECKPOINT = 5.0  # seconds for others to finish reading; meanwhile nobody can write
-PATIENCE = 1.0  # seconds after which somebody else commits, if whoever should have done so was interrupted
+PATIENCE = 1.0  # seconds after which a waiting thread commits, in case the thread that should have was interrupted
 
 
 class StoreUnavailable(CannotWrite):
@@ -117,7 +117,7 @@ class Database:
     def checkpoint(self) -> None:
         """Move all that was written from the write-ahead log into the file, and empty the log.
 
-        If another process reads an older state for long, this is left to the next time.
+        If another process keeps reading an older state, the next checkpoint does it.
         """
         with self._clear_errors(), self._connection() as db:
             db.execute(f"PRAGMA busy_timeout = {1000 * CHECKPOINT:.0f}")
@@ -131,7 +131,7 @@ class Database:
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, which is whole by itself
 
     def _now(self, db: sqlite3.Connection) -> float:
-        """The time, which never goes backwards, and never stands still either, whatever happens to the clock."""
+        """The time: it never goes back and never stands still, even if the system clock does."""
         row = db.execute("SELECT time FROM events ORDER BY id DESC LIMIT 1").fetchone()
         if row and row[0] > self._latest:
             self._latest, self._seen = float(row[0]), self._steady()
@@ -183,7 +183,7 @@ class Writers:
 
     def __init__(self, take: Callable[[], sqlite3.Connection], give_back: Callable[[sqlite3.Connection], None]) -> None:
         self._take, self._give_back = take, give_back
-        self._lock = threading.Lock()  # whoever has it has their turn: SQLite's own waiting is a lottery
+        self._lock = threading.Lock()  # held during a turn: SQLite's own waiting is not fair
         self._waiting, self._counting = 0, threading.Lock()
         self._shared: _SharedTransaction | None = None
 
@@ -233,7 +233,7 @@ class Writers:
         return _SharedTransaction(db)
 
     def _leave(self, shared: _SharedTransaction) -> None:
-        """End one's turn; commit unless somebody waits, who will."""
+        """End this thread's turn, and commit unless another thread waits, which then will."""
         try:
             if not self._waiting or shared.turns >= TURNS_TOGETHER or shared.error is not None:
                 self._commit(shared)
@@ -241,7 +241,7 @@ class Writers:
             self._lock.release()
 
     def _commit(self, shared: _SharedTransaction) -> None:
-        """In one's turn: commit what all have done. If that fails, it has failed for each of them."""
+        """During a turn: commit what all have done. If that fails, it fails for each of them."""
         if self._shared is not shared:
             return
         self._shared = None

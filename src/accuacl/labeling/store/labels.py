@@ -15,7 +15,16 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.labeling.store.classes import STANDS, check_class, classes
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.leases import LEASE, NOTHING, Expected, ahead, check_answerable, check_count, lease
+from accuacl.labeling.store.leases import (
+    LEASE,
+    NOTHING,
+    Expected,
+    ahead,
+    can_be_given,
+    check_answerable,
+    check_count,
+    lease,
+)
 from accuacl.labeling.store.opinions import OWN, asks_twice
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import (
@@ -39,9 +48,7 @@ MOST_BYTES = 1 << 20  # of all comments and reasons of a person; a comment to se
 AHEAD = 3  # items that a page is told of before they are leased, so that it can load them
 
 
-def turn(
-    tx: Transaction, person: Person, act: Act | None = None, expected: Expected = NOTHING, seconds: float = LEASE
-) -> Turn:
+def turn(tx: Transaction, person: Person, act: Act | None = None, expected: Expected = NOTHING) -> Turn:
     """Record what the person did, and lease them the next item."""
     done = None
     if act is not None and act.kind == "label":
@@ -49,20 +56,30 @@ def turn(
     elif act is not None and act.kind == "skip":
         done = skip(tx, person, act.item, act.request, act.reason)
     elif act is not None:
-        done = undo(tx, person, act.request, seconds)
-    pick = lease(tx, person, seconds, expected)
+        done = undo(tx, person, act.request)
+    pick = lease(tx, person, expected=expected)
     return replace(look(tx, person), done=done, pick=pick, ahead=ahead(tx, person, AHEAD, expected))
 
 
 def look(tx: Transaction, person: Person) -> Turn:
     """What `turn` returns when nothing is done and nothing leased."""
-    undo_next, own = can_undo(tx, person), own_answers(tx, person)
-    return Turn(None, None, [], status(tx), classes(tx), undo_next, own, asks_twice(tx))
+    now = status(tx)
+    return Turn(
+        done=None,
+        pick=None,
+        ahead=[],
+        status=now,
+        free=now is not None and now.open and (now.left > now.leased or can_be_given(tx, person)),
+        classes=classes(tx),
+        undo=_undoable(tx, person) is not None,
+        own=own_answers(tx, person),
+        asks_twice=asks_twice(tx),
+    )
 
 
 def label(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> int:
     """Label an item of the open round, or give an opinion about one that has a label; the id of the event."""
-    earlier = _earlier(tx, ("label", "opinion"), person, item, class_id, request)
+    earlier = earlier_event(tx, ("label", "opinion"), person, item, class_id, request)
     if earlier is not None:
         return earlier
     check_access(tx, person)
@@ -73,7 +90,7 @@ def label(tx: Transaction, person: Person, item: int, class_id: int, request: st
 
 def skip(tx: Transaction, person: Person, item: int, request: str, reason: str = "") -> int:
     """Skip an item of the open round, which cannot be labelled, and say why or not; the id of the event."""
-    earlier = _earlier(tx, ("skip", "opinion"), person, item, None, request)
+    earlier = earlier_event(tx, ("skip", "opinion"), person, item, None, request)
     if earlier is not None:
         return earlier
     check_access(tx, person)
@@ -88,7 +105,7 @@ def correct(tx: Transaction, person: Person, item: int, class_id: int, request: 
 
     own: refuse it unless the present label is the person's own.
     """
-    earlier = _earlier(tx, ("correct",), person, item, class_id, request)
+    earlier = earlier_event(tx, ("correct",), person, item, class_id, request)
     if earlier is not None:
         return earlier
     check_access(tx, person)
@@ -135,18 +152,13 @@ def undo(tx: Transaction, person: Person, request: str, seconds: float = LEASE) 
     return item
 
 
-def can_undo(tx: Transaction, person: Person) -> bool:
-    """Whether the person has something to undo in the open round."""
-    return _undoable(tx, person) is not None
-
-
 # Batches: many items at once, with the model's guesses
 
 
 def label_batch(tx: Transaction, person: Person, labels: Mapping[int, int], request: str) -> BatchDone:
     """Label items of the open round, {item: class}. What cannot be labelled is refused; the rest is labelled.
 
-    Whoever labels them has been shown the guesses. The same request again gives the same, and labels nothing twice.
+    The person is recorded as having seen the guesses. The same request again gives the same, and labels nothing twice.
     """
     show_guesses(tx, person, list(labels))
     saved, refused = [], {}
@@ -159,7 +171,7 @@ def label_batch(tx: Transaction, person: Person, labels: Mapping[int, int], requ
     return BatchDone(saved, refused)
 
 
-def undo_batch(tx: Transaction, person: Person, batch: str, request: str, seconds: float = LEASE) -> list[int]:
+def undo_batch(tx: Transaction, person: Person, batch: str, request: str) -> list[int]:
     """Undo the labels of the person's request `batch` that still stand, and lease the items again; the items."""
     check_access(tx, person)
     check_request(request)
@@ -173,7 +185,7 @@ def undo_batch(tx: Transaction, person: Person, batch: str, request: str, second
     )
     for i, (event, item) in enumerate(rows):
         tx.event("undo", person=person.id, item=item, undoes=event, request=f"{request}/{i}")
-        tx.event("lease", person=person.id, item=item, until=tx.now + seconds)
+        tx.event("lease", person=person.id, item=item, until=tx.now + LEASE)
     return [item for _, item in rows]
 
 
@@ -281,6 +293,20 @@ def check_bytes(tx: Transaction, person: Person, text: str, times: int = 1) -> N
         )
 
 
+def earlier_event(
+    tx: Transaction, kinds: Sequence[str], person: Person, item: int, class_id: int | None, request: str
+) -> int | None:
+    """The event that the same request made before; None if it is new. InputError: it was used for something else."""
+    check_request(request)
+    row = tx.row("SELECT id, kind, person, item, class FROM events WHERE request = ?", request)
+    if row is None:
+        return None
+    event, kind, *rest = row
+    if kind not in kinds or rest != [person.id, item, class_id]:
+        raise used_before(request)
+    return int(event)
+
+
 def _undoable(tx: Transaction, person: Person) -> tuple[int, int] | None:
     """The event and the item of the last label, skip or opinion of the person in the open round that still stands."""
     if open_now(tx) is None:
@@ -296,17 +322,3 @@ def _undoable(tx: Transaction, person: Person) -> tuple[int, int] | None:
         for kind in ("label", "skip", "opinion")
     ]
     return max(((int(id), int(item)) for id, item in filter(None, rows)), default=None)
-
-
-def _earlier(
-    tx: Transaction, kinds: Sequence[str], person: Person, item: int, class_id: int | None, request: str
-) -> int | None:
-    """The event that the same request made before; None if it is new. InputError: it was used for something else."""
-    check_request(request)
-    row = tx.row("SELECT id, kind, person, item, class FROM events WHERE request = ?", request)
-    if row is None:
-        return None
-    event, kind, *rest = row
-    if kind not in kinds or rest != [person.id, item, class_id]:
-        raise used_before(request)
-    return int(event)

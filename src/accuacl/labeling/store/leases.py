@@ -18,7 +18,7 @@ from accuacl.labeling.store.rounds import GUESSED, NOT_OWN, PICK, is_closed, ope
 
 LEASE = 120.0  # seconds
 MOST = 100  # items in a batch
-HELD = (  # by a person, at a time, in the round that is open; or for an opinion
+HELD = (  # given a person, the time and the open round: leased to them, to label it there or to give an opinion
     "s.person = ? AND s.lease IS NOT NULL AND s.until > ? AND ((s.answer IS NULL AND s.task = ? AND s.round = ?) OR "
     "(s.answer IS NOT NULL AND ((NOT s.skipped AND s.opinions < p.people - 1) "
     "OR EXISTS (SELECT 1 FROM gold WHERE item = s.item))))"
@@ -85,10 +85,10 @@ def ahead(tx: Transaction, person: Person, count: int, expected: Expected = NOTH
     return picks[:count]
 
 
-def can_be_spared(tx: Transaction, person: Person) -> bool:
-    """Whether the person, if nothing is free, would be given an item that somebody else holds."""
+def can_be_given(tx: Transaction, person: Person) -> bool:
+    """Whether the person could be given an item for a second opinion, or one that somebody else holds."""
     current = open_now(tx)
-    return current is not None and bool(_surplus(tx, person, current, 1))
+    return current is not None and bool(wanted(tx, person, current, 1) or _surplus(tx, person, current, 1))
 
 
 def renew(tx: Transaction, person: Person, item: int, seconds: float = LEASE) -> None:
@@ -130,12 +130,7 @@ def check_answerable(tx: Transaction, person: Person, item: int) -> bool:
 
 
 def lease_batch(
-    tx: Transaction,
-    person: Person,
-    most: int,
-    expected: Expected = NOTHING,
-    seconds: float = LEASE,
-    least: float = 0.0,
+    tx: Transaction, person: Person, most: int, expected: Expected = NOTHING, least: float = 0.0
 ) -> list[Pick]:
     """Items of the open round for which the model has a guess, with at least this confidence, now leased to the
     person, by rank.
@@ -160,21 +155,21 @@ def lease_batch(
     share = -(-(len(own) + len(free)) // (others + 1))
     new = free[: max(0, min(most, share) - len(own))]
     for pick in sorted(new, key=_from_the_end):
-        tx.event("lease", person=person.id, item=pick.item, until=tx.now + seconds)
+        tx.event("lease", person=person.id, item=pick.item, until=tx.now + LEASE)
     if not own and not new:
         surplus = _surplus(tx, person, current, most, least)
-        new = _take(tx, person, sorted(surplus, key=lambda pair: _from_the_end(pair[0])), seconds)
+        new = _take(tx, person, sorted(surplus, key=lambda pair: _from_the_end(pair[0])), LEASE)
     return sorted(own + new, key=lambda pick: pick.rank)
 
 
-def renew_batch(tx: Transaction, person: Person, items: Sequence[int], seconds: float = LEASE) -> list[int]:
-    """Extend the person's leases of these items, who works on the first; those that they have lost meanwhile."""
+def renew_batch(tx: Transaction, person: Person, items: Sequence[int]) -> list[int]:
+    """Extend the person's leases of these items, of which they work on the first; those that they no longer have."""
     check_access(tx, person)
     check_count(items)
     lost = []
     for item in reversed(items):
         try:
-            renew(tx, person, item, seconds)
+            renew(tx, person, item)
         except InputError:
             lost.append(item)
     return lost[::-1]
@@ -187,10 +182,10 @@ def release_batch(tx: Transaction, person: Person, items: Sequence[int]) -> None
         release(tx, person, item)
 
 
-def check_count(items: Sequence[int]) -> None:
-    """Check that a batch is not too large."""
-    if not 1 <= len(items) <= MOST:
-        raise InputError(f"{len(items)} items were given; give 1 to {MOST}.")
+def check_count(items: Sequence[int], most: int = MOST) -> None:
+    """Check how many items a batch has."""
+    if not 1 <= len(items) <= most:
+        raise InputError(f"{len(items)} items were given; give 1 to {most}.")
 
 
 def _from_the_end(pick: Pick) -> tuple[int, float, int]:

@@ -19,15 +19,8 @@ from accuacl.labeling.store.records import Person, Pick, Rating, counts_as
 from accuacl.labeling.store.rounds import GUESSED, NOT_OWN, PENDING, PICK, is_closed, is_sealed, open_now, to_pick
 
 GOLD_EVERY = 10  # one in ten answers is asked of a gold item, as long as there are any
-MANY = 100  # items wanted, up to which they are counted
 OWN = "own"  # the text of a correction by somebody who may change only their own answers: it settles no dispute
 DECISION = "decision"  # the text of a correction that was given to settle a dispute
-
-
-def opinions_wanted(tx: Transaction, person: Person) -> int:
-    """About how many items of the open round the person can be asked for a second opinion now."""
-    current = open_now(tx)
-    return 0 if current is None else len(wanted(tx, person, current, MANY))
 
 
 def wanted(

@@ -1,7 +1,7 @@
 """Who may label, and how they get in.
 
-Each person has a name, and is an annotator or a lead. An invitation is exchanged, once, for a session, which ends
-unused, at log-out, or when the person is revoked. Neither is an event; only their hashes are kept.
+Each person has a name, and is an annotator or a lead. An invitation is exchanged, once, for a session. A session ends
+when it is not used for long, at log-out, or when the person is revoked. Neither is an event; only hashes are kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The values that the store takes and gives: people, classes, picks, events, answers; and what texts may be like."""
+"""The values that the store takes and gives: people, classes, picks, events, answers; and checks of texts."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Work:
-    """What a person has done: answers, the median of seconds that one took, and how many of the items that others
-    have labelled by themselves too they gave the same label. corrected: how many of their labels somebody else has
-    changed.
+    """What a person has done. seconds: the median time of an answer. compared, agreed: how often their label was
+    compared with somebody else's own label of the same item, and how often it was the same. corrected: how many of
+    their labels somebody else has changed.
     """
 
     labels: int
@@ -231,6 +231,7 @@ class Turn:
     pick: Pick | None
     ahead: list[Pick]
     status: Status | None
+    free: bool  # whether they could be given another item now
     classes: list[Class]
     undo: bool  # whether the person has something to undo
     own: OwnAnswers

@@ -12,7 +12,8 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.labeling.store.classes import STANDS, check_class, classes
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.labels import LONGEST_COMMENT, add_correction, check_bytes, guesses_shown
+from accuacl.labeling.store.labels import LONGEST_COMMENT, add_correction, check_bytes, earlier_event, guesses_shown
+from accuacl.labeling.store.leases import check_count
 from accuacl.labeling.store.opinions import DECISION, gold, unsettled
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import (
@@ -26,7 +27,6 @@ from accuacl.labeling.store.records import (
     check_request,
     check_text,
     counts_as,
-    used_before,
 )
 from accuacl.labeling.store.rounds import PICK, is_closed, is_sealed, to_pick
 
@@ -131,8 +131,8 @@ def relabel(
     """
     check_access(tx, person)
     check_class(tx, class_id)
-    _check_items(items)
-    if _repeated(tx, "correct", person, items[0], class_id, request):
+    check_count(items, MOST)
+    if earlier_event(tx, ("correct",), person, items[0], class_id, f"{request}/0") is not None:
         return 0
     distinct = list(dict.fromkeys(items))
     for i, item in enumerate(distinct):
@@ -232,7 +232,7 @@ def decide(tx: Transaction, person: Person, item: int, class_id: int, request: s
     """
     check_access(tx, person)
     check_class(tx, class_id)
-    if _repeated(tx, "correct", person, item, class_id, request):
+    if earlier_event(tx, ("correct",), person, item, class_id, f"{request}/0") is not None:
         return
     if item not in unsettled(tx):
         raise InputError(f"item {item} is no longer disputed: somebody has settled it, or people agree now.")
@@ -245,9 +245,9 @@ def decide(tx: Transaction, person: Person, item: int, class_id: int, request: s
 def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, request: str) -> None:
     """Write a comment to items; the same request again adds nothing."""
     check_access(tx, person)
-    _check_items(items)
+    check_count(items, MOST)
     text = check_text(text, "a comment", LONGEST_COMMENT)
-    if _repeated(tx, "comment", person, items[0], None, request):
+    if earlier_event(tx, ("comment",), person, items[0], None, f"{request}/0") is not None:
         return
     distinct = list(dict.fromkeys(items))
     check_bytes(tx, person, text, len(distinct))
@@ -268,16 +268,13 @@ def comments(tx: Transaction) -> list[LabelEvent]:
 def flag(tx: Transaction, person: Person, item: int, reason: str, request: str) -> None:
     """Ask a lead to look at an item that was picked; the same request again adds nothing."""
     check_access(tx, person)
-    check_request(request)
     reason = check_text(reason, "a reason", LONGEST_COMMENT, least=0)
-    earlier = tx.row("SELECT kind, person, item FROM events WHERE request = ?", request)
-    if earlier is None:
-        if tx.row("SELECT 1 FROM state WHERE item = ?", item) is None:
-            raise InputError(f"item {item} has not been picked; flag one that has.")
-        check_bytes(tx, person, reason)
-        tx.event("flag", person=person.id, item=item, text=reason, request=request)
-    elif earlier != ("flag", person.id, item):
-        raise used_before(request)
+    if earlier_event(tx, ("flag",), person, item, None, request) is not None:
+        return
+    if tx.row("SELECT 1 FROM state WHERE item = ?", item) is None:
+        raise InputError(f"item {item} has not been picked; flag one that has.")
+    check_bytes(tx, person, reason)
+    tx.event("flag", person=person.id, item=item, text=reason, request=request)
 
 
 def unflag(tx: Transaction, person: Person, items: Sequence[int]) -> int:
@@ -294,26 +291,26 @@ def unflag(tx: Transaction, person: Person, items: Sequence[int]) -> int:
 
 def work(tx: Transaction) -> dict[int, Work]:
     """How much each person has done, how fast, and how far others agree; people who have done nothing are not there."""
-    final = counts_as(classes(tx))
     times: dict[int, list[float]] = {}
     counts: dict[tuple[int, str], int] = {}
     said: dict[int, dict[int, int]] = {}  # by item and person: the last label
     alone: dict[int, dict[int, int]] = {}  # without corrections, which are made knowing the label
     first: dict[int, int] = {}
     corrected: dict[int, int] = {}
-    done = f"e.kind IN ('label', 'opinion', 'skip', 'correct') AND e.person IS NOT NULL AND {STANDS}"
-    rows = tx.rows(f"SELECT e.time, e.kind, e.person, e.item, e.class FROM events e WHERE {done} ORDER BY e.id")
-    for time, kind, person, item, label in rows:
-        times.setdefault(person, []).append(time)
-        counts[person, kind] = counts.get((person, kind), 0) + 1
+    for answer in every_answer(tx):
+        person, item, label = answer.person, answer.item, answer.class_id
+        if answer.undone or person is None:
+            continue
+        times.setdefault(person, []).append(answer.time)
+        counts[person, answer.kind] = counts.get((person, answer.kind), 0) + 1
         if label is None:
             continue
         owner = first.setdefault(item, person)
-        if kind == "correct" and owner != person and said.get(item, {}).get(owner) not in (None, final[label]):
+        if answer.kind not in ("correct", "decision"):
+            alone.setdefault(item, {})[person] = label
+        elif owner != person and said.get(item, {}).get(owner) not in (None, label):
             corrected[owner] = corrected.get(owner, 0) + 1
-        said.setdefault(item, {})[person] = final[label]
-        if kind != "correct":
-            alone.setdefault(item, {})[person] = final[label]
+        said.setdefault(item, {})[person] = label
     compared, agreed = _agreement(alone)
     return {
         person: Work(
@@ -357,17 +354,3 @@ def _flagged(tx: Transaction) -> set[int]:
     rows = tx.rows("SELECT kind, item FROM events WHERE kind IN ('flag', 'unflag') ORDER BY id")
     last = {item: kind for kind, item in rows}
     return {item for item, kind in last.items() if kind == "flag"}
-
-
-def _check_items(items: Sequence[int]) -> None:
-    if not 1 <= len(items) <= MOST:
-        raise InputError(f"{len(items)} items were given; give 1 to {MOST}.")
-
-
-def _repeated(tx: Transaction, kind: str, person: Person, item: int, class_id: int | None, request: str) -> bool:
-    """Whether the same request came before: its response may have been lost on the way."""
-    check_request(request)
-    row = tx.row("SELECT kind, person, item, class FROM events WHERE request = ?", f"{request}/0")
-    if row is not None and row != (kind, person.id, item, class_id):
-        raise used_before(request)
-    return row is not None

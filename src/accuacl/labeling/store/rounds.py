@@ -24,13 +24,13 @@ from accuacl.labeling.store.schema import APPEND_ONLY
 GIVEN = 1_000_000  # the first rank of picks whose labels were there before anybody was asked
 ABSENT = 600.0  # seconds without a lease after which nobody waits for a person's opinion
 PICK = "p.item, p.rank, p.scores, p.guess, p.confidence"
-NOT_OWN = (  # of a person: they have neither answered nor corrected the item
+NOT_OWN = (  # given a person: they have neither answered nor corrected the item
     "NOT EXISTS (SELECT 1 FROM events o WHERE o.item = s.item AND o.person = ? AND o.kind IN "
     "('label', 'opinion', 'correct') AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = o.id))"
 )
-# Given the least confidence twice: it has such a guess. Given None: always.
+# Given a confidence, twice: it has a guess at least as confident. Given None, twice: always.
 GUESSED = "(? IS NULL OR (p.guess IS NOT NULL AND COALESCE(p.confidence, 1) >= ?))"
-PENDING = (  # of a round: labelled by one person, while another one is still to be asked
+PENDING = (  # given a round: labelled by one person, while another one is still to be asked
     "FROM picks p INDEXED BY picks_of_several JOIN state s ON s.item = p.item WHERE p.task = ? AND p.round = ? "
     "AND p.people > 1 AND s.answer IS NOT NULL AND NOT s.skipped AND s.opinions < p.people - 1"
 )

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from accuacl.base.databases import table_version
@@ -175,7 +174,7 @@ CREATE TRIGGER tally_of_forgotten AFTER DELETE ON state BEGIN
 END;
 """
 
-APPEND_ONLY = {  # triggers by name; `rounds.forget` puts them aside
+APPEND_ONLY = {  # triggers by name; `rounds.forget` drops them for a moment
     f"{table}_no_{verb.lower()}": f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
     "BEGIN SELECT RAISE(ABORT, 'nothing here is ever changed or removed'); END;"
     for table in ("people", "classes", "rounds", "closed", "picks", "events")
@@ -188,16 +187,14 @@ def create_tables(db: sqlite3.Connection, path: Path) -> None:
     if _has_tables(db, path):
         return
     _write_ahead(db)
-    db.execute("BEGIN IMMEDIATE")
+    triggers = "\n".join(APPEND_ONLY.values())
     try:
-        if not _has_tables(db, path):  # another process may have made them meanwhile
-            for statement in [*_statements(TABLES), *_statements(TRIGGERS), *APPEND_ONLY.values()]:
-                db.execute(statement)
-            db.execute(f"PRAGMA user_version = {VERSION}")
-        db.execute("COMMIT")
-    finally:
+        db.executescript(f"BEGIN IMMEDIATE; {TABLES} {TRIGGERS} {triggers} PRAGMA user_version = {VERSION}; COMMIT;")
+    except sqlite3.OperationalError:
         if db.in_transaction:
             db.execute("ROLLBACK")
+        if not _has_tables(db, path):  # otherwise another process has made them meanwhile
+            raise
 
 
 def _has_tables(db: sqlite3.Connection, path: Path) -> bool:
@@ -210,18 +207,8 @@ def _has_tables(db: sqlite3.Connection, path: Path) -> bool:
     return version == VERSION
 
 
-def _statements(script: str) -> Iterator[str]:
-    """The statements of a script one by one: `executescript` would commit the transaction."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-
-
 def _write_ahead(db: sqlite3.Connection) -> None:
-    """Set SQLite's write-ahead log. For this one statement SQLite does not wait while another process uses the file."""
+    """Turn on the write-ahead log. SQLite itself does not wait here while another process uses the file."""
     give_up = time.monotonic() + WAIT
     while True:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -33,15 +32,11 @@ def _methods(
     """Makes methods of `Store` of functions, which are called within a transaction."""
 
     def method_of(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Store, P], T]:
+        @functools.wraps(function)
         def method(self: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
             with transaction(self._db) as tx:
                 return function(tx, *args, **kwargs)
 
-        functools.update_wrapper(method, function)
-        signature = inspect.signature(function)
-        first, *others = signature.parameters.values()
-        parameters = [first.replace(name="self", annotation=inspect.Parameter.empty), *others]
-        method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return method
 
     return method_of
@@ -161,7 +156,6 @@ class Store:
     # Leases
     lease = write(_leases.lease)
     held = read(_leases.held)
-    can_be_spared = read(_leases.can_be_spared)
     renew = write(_leases.renew)
     release = write(_leases.release)
     lease_batch = write(_leases.lease_batch)
@@ -175,7 +169,6 @@ class Store:
     skip = write(_labels.skip)
     correct = write(_labels.correct)
     undo = write(_labels.undo)
-    can_undo = read(_labels.can_undo)
     label_batch = write(_labels.label_batch)
     undo_batch = write(_labels.undo_batch)
     show_guess = write(_labels.show_guess)
@@ -191,7 +184,6 @@ class Store:
 
     # Second opinions, and items whose answers are known
     asks_twice = read(_opinions.asks_twice)
-    opinions_wanted = read(_opinions.opinions_wanted)
     still_asked = read(_opinions.still_asked)
     ratings = read(_opinions.ratings)
     gold = read(_opinions.gold)

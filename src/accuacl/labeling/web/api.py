@@ -185,7 +185,7 @@ def _state(site: Site, person: Person, turn: Turn) -> View:
         "round": round,
         "rounds": site.project.settings.rounds_of(task),
         "own": {"labelled": turn.own.labelled, "skipped": turn.own.skipped},
-        "free": _is_free(site, person, status),
+        "free": turn.free,
         "undo": turn.undo,
         "trained": _trained(site),
     }
@@ -209,12 +209,6 @@ def _phase(site: Site, status: Status | None, now: Activity) -> str:
     return "done" if site.project.state().finished else "waiting"
 
 
-def _is_free(site: Site, person: Person, status: Status | None) -> bool:
-    """Whether the person could be given an item now, beside the one that they have."""
-    if status is None or not status.open:
-        return False
-    store = site.store
-    return status.left > status.leased or store.opinions_wanted(person) > 0 or store.can_be_spared(person)
 
 
 def _trained(site: Site) -> View | None:
