@@ -83,7 +83,7 @@ def test_the_first_round_is_whole_before_the_rest_is_embedded(new):
         assert all((count, chosen) == (ROUND, True) for _, _, count, chosen in rest)
         assert state.waiting == "labels"
         assert rows(project).shape == (COUNT, 6)
-        assert not (project.tasks.folder_of(0) / task_inputs.FIRST).exists()
+        assert not (project.tasks.folder_of(0) / task_inputs.PARTS).exists()
         (query,) = read_steps(project.journal, "query")
         assert (query.result["sample"], query.result["pool"]) == (SAMPLE, COUNT)
 

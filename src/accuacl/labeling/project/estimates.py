@@ -264,7 +264,7 @@ def _to_label(
     closed = {step.round for step in steps if step.kind == "label"}
     held = {item for step in steps if step.kind == "label" for item in step.result["held"]}
     picked = {item for step in steps if step.kind == "query" and step.round in closed for item in step.result["ids"]}
-    usable = usable_items(data, task)
+    usable = set(usable_items(data, task).tolist())
     labelled = sum(answers.get(item) is not None for item in usable - held)
     return len(usable - picked - answers.keys()), max(0, labelled - curve[-1].labels)
 

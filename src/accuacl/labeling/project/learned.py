@@ -5,7 +5,6 @@ Where only statistics are kept (`--keep statistics`), the sums of each class rep
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from accuacl.experiments.heads import (
 from accuacl.experiments.memory import Memory
 from accuacl.features import Features
 from accuacl.labeling.project.encoders import load_backbone, text_encoder, trainable_network
-from accuacl.labeling.project.erasing import erased_rows
+from accuacl.labeling.project.erasing import usable_items
 from accuacl.labeling.project.people_state import taught_by
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.task_inputs import TaskInputs, embedded, encoder, load_scale, open_task_inputs, scaled
@@ -50,6 +49,14 @@ class Networks:
         self._inputs: TaskInputs | None = None
         self._read = ("", dict[str, torch.Tensor]())  # the weights that were read or written last, by their hash
         self._predicting: tuple[str, models.Classifier] | None = None  # the network that predicted last, by its weights
+
+    @classmethod
+    def with_all(cls, settings: ProjectSettings, folder: Path, tasks: Tasks) -> Networks:
+        """Networks that see the items of all tasks whose inputs are made."""
+        networks = cls(settings, folder, tasks)
+        for made in prepared_tasks(tasks):
+            networks.open(made)
+        return networks
 
     def open(self, prepared: dict[str, Any]) -> None:
         """See the items of the next task, which is prepared."""
@@ -124,7 +131,7 @@ def row_from_source(settings: ProjectSettings, tasks: Tasks, item: int, column: 
     number = item - task.first
     name = tasks.table(task.index)["name"][number]
     if task.kind in FOLDERS:
-        encoded, bad = encoder(tasks, task, settings)(slice(number, number + 1))
+        encoded, bad = encoder(tasks, task, settings)([number])
         if bad:
             raise InputError(
                 f"{name} can no longer be read in {task.place}; restore it, so that what was learned from it can be "
@@ -164,9 +171,7 @@ def difference_from_fit(directory: Path, settings: ProjectSettings, tasks: Tasks
     if not labels:
         return 0.0
     ids, seen = sorted(labels), handle["seen"]
-    networks = Networks(settings, directory / "weights", tasks)
-    for prepared in prepared_tasks(tasks):
-        networks.open(prepared)
+    networks = Networks.with_all(settings, directory / "weights", tasks)
     model = networks.model(handle)
     if settings.learner == "kernel":
         return _difference_from_kernel(journal, networks, model, labels)
@@ -186,10 +191,8 @@ def _difference_from_kernel(
     known, pools = set(labels), list[Ids]()
     for step in read_steps(journal, "label"):
         known |= {item for item, _ in step.result["labels"]} | set(step.result["skipped"])
-    for task, made in zip(networks.tasks.all()[: (last.task or 0) + 1], networks.opened, strict=False):
-        if settings.pool_learning != "off":
-            gone = sorted(erased_rows(networks.tasks, task).union(made["bad"]))
-            pools.append(np.setdiff1d(np.delete(task.ids, gone), list(known)))
+    for task in networks.tasks.all()[: (last.task or 0) + 1] if settings.pool_learning != "off" else ():
+        pools.append(np.setdiff1d(usable_items(networks.tasks, task), list(known)))
     ids = np.array(sorted(labels), np.int64)
     seen = np.array(last.result["seen"], np.int64)
 
@@ -216,12 +219,9 @@ def _difference_from_kernel(
 
 def prepared_tasks(tasks: Tasks) -> list[dict[str, Any]]:
     """What `prepare` has recorded of the tasks whose inputs are there."""
-    prepared = []
-    for task in tasks.all():
-        path = tasks.folder_of(task.index) / "inputs.json"
-        if not path.exists():
-            break
-        prepared.append(json.loads(path.read_text(encoding="utf-8")))
+    prepared: list[dict[str, Any]] = []
+    while (made := tasks.inputs(len(prepared))) is not None:
+        prepared.append(made)
     return prepared
 
 

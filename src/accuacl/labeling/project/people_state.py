@@ -84,6 +84,13 @@ def late_labels(journal: Path, now: Labels, kept: Set[int], known: Set[int]) -> 
     return [[item, label] for item, label in late.items()]
 
 
+def held_of(picked: dict[str, Any], round: int, share: float, seed: int) -> list[int]:
+    """The picks that are held out: of a task's first round those that it names, or else a share of them."""
+    if round or "held" in picked:
+        return [] if round else list(picked["held"])
+    return held_out(picked["ids"], share, seed)
+
+
 def held_out(ids: list[int], share: float, seed: int) -> list[int]:
     """The share of a uniform round that is held out: those with the smallest hashes of (seed, id), at most all but one.
 

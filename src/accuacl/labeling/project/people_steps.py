@@ -13,36 +13,39 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from accuacl import strategies
 from accuacl.base.errors import LabelsPending
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.experiments import Handle, Ids, Journal, Learning, LoopState, checkpoints, choose
 from accuacl.experiments.data import Task
-from accuacl.experiments.heads import looks_at_pool
+from accuacl.experiments.heads import candidates_of_kind, looks_at_pool, prepare_gram
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.networks import TORCH
 from accuacl.features import Features
-from accuacl.labeling.project.ahead import Ahead, if_the_rest_is_labelled, prepare_fit, sees_embeddings_alone
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.given_labels import take_given
 from accuacl.labeling.project.learned import Networks, as_memory, load_sums, save_sums, with_task
 from accuacl.labeling.project.people_state import (
     PeopleState,
-    held_out,
+    held_of,
     labels_of,
     late_labels,
     picks_of,
     with_answer,
 )
 from accuacl.labeling.project.picking import (
+    Ahead,
     asked_twice,
     cover_first_round,
     give_out_first,
+    if_the_rest_is_labelled,
     looked_at,
     record_sample,
     rest_of_uniform,
     sample_of,
+    sees_embeddings_alone,
 )
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.state import round_limit
@@ -192,12 +195,19 @@ class PeopleSteps:
         self._skipped = skipped
         state = if_the_rest_is_labelled(self.settings, now, picked, skipped, self.pool_of(now.task))
         if self.settings.learner == "kernel":
-            prepare_fit(self.settings, self.networks.rows, np.array(list(state.taught), np.int64))
+            self._prepare_fit(np.array(sorted(state.taught), np.int64))
         state = state.with_asked(self.store.unasked(state.task.index))
         status = self.store.status()
         size, why_none = self._round_size(state, status.left if status else 0)
         if not why_none and (self.settings.budget_total or not now.last_round):
             self._chosen(state, size, None)
+
+    def _prepare_fit(self, items: Ids) -> None:
+        """Compute all that a kernel fit of these items needs except their labels."""
+        x = self.networks.rows(items).numpy()
+        blocks = self.settings.blocks or ((0, x.shape[1]),)
+        with threadpool_limits(self.settings.threads):  # the last bits depend on their number
+            prepare_gram(x, candidates_of_kind("texts" if self.settings.blocks else "vectors", blocks)[0])
 
     def _round_size(self, state: PeopleState, coming: int = 0) -> tuple[int, str]:
         """How many labels the round asks for, and why it can ask for none: "ended", "pool" or "budget".
@@ -251,13 +261,10 @@ class PeopleSteps:
         late = late_labels(self.journal.path, now, kept, earlier.keys() | snapshot.keys() | unreadable)
         labelled = {item for item, label in snapshot.items() if label >= 0} | {item for item, _ in late}
         given = [item for item in self.store.unasked(task) if item in labelled]
-        held = [] if r else picked.get("held")
-        if held is None:
-            held = held_out(picked["ids"], self.settings.holdout, self.settings.seed)
         return {
             "labels": [[item, label] for item, label in snapshot.items() if label >= 0],
             "skipped": [item for item, label in snapshot.items() if label < 0],
-            "held": held,
+            "held": held_of(picked, r, self.settings.holdout, self.settings.seed),
             "corrected": [[item, now[item]] for item, label in earlier.items() if now[item] != label],
             **({"merged": list(self._merged().items())} if self.settings.keep == STATISTICS else {}),
             **({"late": late} if late else {}),

@@ -3,6 +3,9 @@
 The first items of a task are drawn from all of them by a hash, whether or not their embeddings are there, so the picks
 do not depend on when people begin. Items that cannot be read are passed over. The rest of the round is added when the
 embeddings are there.
+
+While people label a round, the next one can be chosen ahead: coverage looks at embeddings and at which items were
+asked, not at answers.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from accuacl.features import Features
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.given_labels import to_give
 from accuacl.labeling.project.images import check_image, open_inside, read_inside
-from accuacl.labeling.project.people_state import PeopleState, held_out_count
+from accuacl.labeling.project.people_state import PeopleState, held_of, held_out_count, with_answer
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.state import round_limit
 from accuacl.labeling.project.tasks import FOLDERS, TaskInfo, Tasks
@@ -165,3 +168,47 @@ def record_sample(picked: dict[str, Any], sample: PeopleState, state: PeopleStat
         for name, values in picked["scores"].items()
     }
     return picked | {"scores": scores, "sample": size, "pool": whole}
+
+
+# The next round, chosen while people label the present one
+
+
+class Ahead:
+    """The last choice that was made, and what it depended on; kept in memory, by one process.
+
+    It is used where everything that it depended on is the same. Otherwise, such as after one more skip, the end of a
+    task or a request to forget data, the batch is chosen again.
+    """
+
+    def __init__(self) -> None:
+        self._key: tuple[Any, ...] = ()
+        self._picked: dict[str, Any] = {}
+
+    def choice(self, state: LoopState, size: int, memory: Ids, choose: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What `choose` picks for this state; without choosing, if that has been done for the same one."""
+        ids = (state.left, state.ids, memory)
+        key = (
+            state.task.index,
+            state.round,
+            size,
+            len(state.earlier),
+            *(each.astype(np.int64).tobytes() for each in ids),
+        )
+        if key != self._key:
+            self._picked, self._key = choose(), key
+        return self._picked
+
+
+def sees_embeddings_alone(settings: ProjectSettings) -> bool:
+    """Whether rounds after the first depend on embeddings and on which items were asked, and embeddings stay."""
+    return settings.frozen and settings.head == "linear" and settings.strategy == "coverage"
+
+
+def if_the_rest_is_labelled(
+    settings: ProjectSettings, state: PeopleState, picked: dict[str, Any], skipped: list[int], pool: Ids
+) -> PeopleState:
+    """The state of the next round if every pick of this one gets a label, but for those that were skipped."""
+    labels = [[item, 0] for item in picked["ids"] if item not in set(skipped)]
+    held = held_of(picked, state.round, settings.holdout, settings.seed)
+    answer = {"labels": labels, "held": held, "corrected": [], "skipped": skipped}
+    return PeopleState(**(vars(with_answer(state, answer)) | {"round": state.round + 1, "pool": pool}))

@@ -42,9 +42,9 @@ from accuacl.labeling.project.trust import load_project_plugins, trust_code
 from accuacl.labeling.store import Person, Store, clean_name
 
 if TYPE_CHECKING:
-    from accuacl.labeling.project.ahead import Ahead
     from accuacl.labeling.project.forgetting import ForgetReport
     from accuacl.labeling.project.people_steps import PeopleSteps
+    from accuacl.labeling.project.picking import Ahead
 
 PATIENCE = 600.0  # seconds that a backup waits for a training to end
 
@@ -203,9 +203,9 @@ class Project:
         import torch  # slow to load, and needed only here
 
         from accuacl.experiments import all_tasks
-        from accuacl.labeling.project.ahead import Ahead
         from accuacl.labeling.project.forgetting import finish_forgetting
         from accuacl.labeling.project.people_steps import PeopleSteps
+        from accuacl.labeling.project.picking import Ahead
 
         with _open_journal(self.directory, self._begun_with) as journal:
             if other := journal.environment_change:
