@@ -16,7 +16,6 @@ from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.advice import *
-    from accuacl.labeling.project.directory import check_free as check_free
     from accuacl.labeling.project.embedding import *
     from accuacl.labeling.project.erasing import *
     from accuacl.labeling.project.estimates import *
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     advice="Advice Doubts advise",
-    directory="check_free",
     embedding="open_for_embedding",
     erasing="describe_item unreadable_images why_unreadable",
     estimates=(
@@ -50,7 +48,7 @@ __getattr__, __dir__ = lazy_attributes(
     images="LARGEST_IMAGE read_files read_images",
     new_items="NewItems TableOptions split_by_task task_paths",
     pool_map="PoolMap",
-    project="Project load_learning",
+    project="Project check_free load_learning",
     quality="Quality likely_mistakes measure_quality unlearned_guesses",
     settings="ProjectSettings make",
     state="LearningLog ProjectState budget_of describe_budget describe_sample",
