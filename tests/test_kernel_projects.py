@@ -231,9 +231,6 @@ def test_what_was_learned_from_the_pool_is_said(tmp_path, monkeypatch):
         then.setattr("accuacl.experiments.heads.pool._pseudo_labels", wrong)
         then.setattr("accuacl.experiments.heads.pool.WEIGHT", 20.0)
         assert said("refused").endswith(" Its own predictions were not used: left-out labels spoke against it.")
-    for module in ("accuacl.experiments.heads.pool", "accuacl.experiments.heads"):
-        monkeypatch.setattr(f"{module}.UP_TO", 5)
-    assert said("many").endswith(" Its own predictions were not used: it has more than 5 labels.")
 
 
 def test_held_out_items_and_labels_are_not_in_the_pool(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import make_folder, reading, write_text
+from accuacl.base.files import make_folder, read_json, write_text
 from accuacl.base.machine import sync_folder
 from accuacl.experiments import Handle, Journal, Step, checkpoints, read_steps
 from accuacl.experiments.heads import Sums, examples_of, fit_like, sums_of, together, without
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
 
 ASIDE = "forgetting"  # the folder in weights/ with the files that will take the place of others
-SCALES = "means and deviations of the columns (scale.safetensors)"
-STAY = {  # by kind: what the first task's items were measured for, all at once
+STAY = {  # by kind: the files with what was measured on all items of the first task together
     "texts": "how common words are (words.json) and how long vectors are (scale.safetensors)",
     "tables": "means, deviations and quantiles of columns (table.json) and how long rows are (scale.safetensors)",
 }
@@ -77,7 +76,7 @@ class ForgetReport:
                 "erased"
             )
         if self.measured:
-            what = STAY.get(self.kind, SCALES)
+            what = STAY.get(self.kind, "means and deviations of the columns (scale.safetensors)")
             if self.kind == "tables" and self.by_sums:
                 what = f"names of categories, if the first task has ended, {what}"
             sentences.append(
@@ -109,7 +108,7 @@ def plan_forgetting(project: Project, items: list[int], column: str) -> ForgetPl
     finished = last is not None and bool(read_steps(project.journal, "evaluate", task=last.task))
     handles: dict[str, Handle] = {}
     offs: list[float] = []
-    sums: Sums | None = None
+    sums: Sums = {}
     for step in read_steps(project.journal, "memory"):
         handle = step.result["file"]
         if handle is None or not (project.weights / handle["file"]).exists():
@@ -120,13 +119,13 @@ def plan_forgetting(project: Project, items: list[int], column: str) -> ForgetPl
         sums, each = _taken_out(project, step, items, column)
         offs += each
         handles[handle["file"]] = save_sums(project.weights / ASIDE / handle["file"], sums)
-    fitted = last is not None and by_sums and finished
-    if last is not None and fitted:  # without a share in the sums the model is as it was
-        refit = sums is not None and bool(offs)
-        new = _fitted(project, last.result, trained[-1].result, sums) if refit and sums else last.result
-        handles[last.result["file"]] = new
-    again = [last.task, last.round] if last is not None and not fitted else None
-    tested = [last.task, last.round] if last is not None and fitted and offs else None
+    again = tested = None
+    if last is not None and by_sums and finished:  # without a share in the sums the model is as it was
+        refitted = _fitted(project, last.result, trained[-1].result, sums) if sums and offs else last.result
+        handles[last.result["file"]] = refitted
+        tested = [last.task, last.round] if offs else None
+    elif last is not None:
+        again = [last.task, last.round]
     nothing = [[step.task, step.round] for step in trained if step not in still]
     planned = {"items": items, "files": handles, "again": again, "tested": tested, "nothing": nothing}
     write_text(project.directory / FORGET_PLAN, json.dumps(planned) + "\n")
@@ -136,10 +135,9 @@ def plan_forgetting(project: Project, items: list[int], column: str) -> ForgetPl
 def finish_forgetting(project: Project, journal: Journal) -> None:
     """Do what `plan_forgetting` has written down, from the beginning or the rest of it."""
     path, weights = project.directory / FORGET_PLAN, project.weights
-    if not path.exists():
+    planned = read_json(path)
+    if planned is None:
         return
-    with reading(path):
-        planned = json.loads(path.read_text(encoding="utf-8"))
     journal.rewrite(lambda *record: _without_items(planned, project.tasks, *record))
     for name in planned["files"]:
         if (weights / ASIDE / name).exists():

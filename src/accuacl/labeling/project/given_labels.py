@@ -173,10 +173,9 @@ def add_gold(project: Project, file: Path) -> tuple[int, int]:
     for row, value in enumerate(table.values(class_column)):
         try:
             items = _items_of(finder, item_column, table, row)
-            label = _class_named(value, table, names, None)
+            known |= dict.fromkeys(items, classes[_class_named(value, table, names, None)])
         except InputError as error:
             raise InputError(f"{table.where(row)}: {error}.") from None
-        known |= dict.fromkeys(items, classes[label])
     if not known:
         raise InputError(f"{file} has no rows; give items and their classes.")
     project.store.set_gold(known)
@@ -185,16 +184,16 @@ def add_gold(project: Project, file: Path) -> tuple[int, int]:
 
 def _columns(table: DataTable, kind: str, label_column: str | None) -> tuple[str, str]:
     """The columns that name the item and its class. label_column None: there is no such option."""
-    items = (*(["text"] if kind == "texts" else []), *ITEMS)
-    wanted = (label_column,) if label_column else CLASSES
-    columns = [next((name for name in each if name in table.names), "") for each in (items, wanted)]
-    if not all(columns):
-        has = f"has the columns {listed(table.names)}" if table.names else "is empty"
-        option = "" if label_column is None else ", or name it with --label-column"
-        raise InputError(
-            f"{table.path} {has}; give `name` (or `id`, `item`, for texts `text`) and `class` (or `label`{option})."
-        )
-    return columns[0], columns[1]
+    items = ("text", *ITEMS) if kind == "texts" else ITEMS
+    item_column = next((name for name in items if name in table.names), "")
+    class_column = next((name for name in ((label_column,) if label_column else CLASSES) if name in table.names), "")
+    if item_column and class_column:
+        return item_column, class_column
+    has = f"has the columns {listed(table.names)}" if table.names else "is empty"
+    option = "" if label_column is None else ", or name it with --label-column"
+    raise InputError(
+        f"{table.path} {has}; give `name` (or `id`, `item`, for texts `text`) and `class` (or `label`{option})."
+    )
 
 
 def _spellings(value: Any, table: DataTable) -> list[str]:
@@ -213,13 +212,10 @@ def _class_named(value: Any, table: DataTable, known: list[str], new_classes: bo
     names = [clean_name(each, "a class") for each in spellings]
     name = next((each for each in names if each in known), names[0])
     if name not in known:
-        alike = near_names(name, known)
-        if new_classes and alike:
-            raise InputError(f"there is no class {name!r}; did you mean {alike[0]}? Otherwise add it on the page")
-        if not new_classes:
-            probably = meant(name, known)
-            hint = f"did you mean {probably}? Else" if probably else "fix it, or"
-            how = "add it on the page" if new_classes is None else "give --new-classes to add it"
+        alike = next(iter(near_names(name, known)), None) if new_classes else meant(name, known)
+        if alike or not new_classes:
+            hint = f"did you mean {alike}? Else" if alike else "fix it, or"
+            how = "give --new-classes to add it" if new_classes is False else "add it on the page"
             raise InputError(f"there is no class {name!r}; {hint} {how}")
         known.append(name)
     return name

@@ -32,7 +32,7 @@ from accuacl.experiments.memory import Memory
 from accuacl.features import Features
 from accuacl.labeling.project.encoders import load_backbone, text_encoder, trainable_network
 from accuacl.labeling.project.erasing import usable_items
-from accuacl.labeling.project.people_state import taught_by
+from accuacl.labeling.project.people_state import labels_of, taught_by
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.task_inputs import TaskInputs, embedded, encoder, load_scale, open_task_inputs, scaled
 from accuacl.labeling.project.tasks import FOLDERS, Tasks, read_like
@@ -128,84 +128,61 @@ def rows_of(settings: ProjectSettings, tasks: Tasks, items: list[int]) -> NDArra
 def row_from_source(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -> NDArray[np.float32]:
     """An item that the project has erased as the head saw it, read again from the file that it came from."""
     task = tasks.find(item)
-    number = item - task.first
-    name = tasks.table(task.index)["name"][number]
+    row, place = item - task.first, Path(task.place)
+    name = tasks.table(task.index)["name"][row]
+    lost = InputError(f"{place} no longer has {name!r}; restore it, so that what was learned from it can be removed.")
     if task.kind in FOLDERS:
-        encoded, bad = encoder(tasks, task, settings)([number])
+        encoded, bad = encoder(tasks, task, settings)([row])
         if bad:
-            raise InputError(
-                f"{name} can no longer be read in {task.place}; restore it, so that what was learned from it can be "
-                "removed."
-            )
+            raise lost
+        return scaled(encoded, load_scale(tasks))[0]
+    if not place.exists():
+        raise lost
+    source = read_like(tasks, task.kind, place, column)
+    if name not in source.names:
+        raise lost
+    items = source.only([source.names.index(name)])
+    if items.texts is not None:
+        encoded = text_encoder(settings, tasks)(items.texts)
+    elif items.vectors is not None:
+        encoded = embedded(settings, items.vectors)
     else:
-        path = Path(task.place)
-        if not path.exists():
-            raise InputError(
-                f"{path} no longer exists; restore it, so that what was learned from {name!r} can be removed."
-            )
-        source = read_like(tasks, task.kind, path, column)
-        if name not in source.names:
-            raise InputError(
-                f"{path} no longer has a row {name!r}; restore it, so that what was learned from it can be removed."
-            )
-        row = source.names.index(name)
-        if task.kind == "texts":
-            assert source.texts is not None
-            encoded = text_encoder(settings, tasks)([source.texts[row]])
-        elif task.kind == "tables":
-            assert source.shown is not None
-            encoded = tasks.schema().encode([source.shown[row]])
-        else:
-            assert source.vectors is not None
-            encoded = embedded(settings, source.vectors[[row]])
+        encoded = tasks.schema().encode(items.shown or [])
     return scaled(encoded, load_scale(tasks))[0]
 
 
 def difference_from_fit(directory: Path, settings: ProjectSettings, tasks: Tasks) -> float:
-    """By how much the model's weights differ from a fit of the labels that it was taught; relative, 0 without labels.
+    """By how much the model differs from a fit, from scratch, of the labels that it was taught; 0 without labels.
 
-    What was labelled or corrected since the last training, the next one learns.
+    Weights are compared, for a kernel head its logits of the taught items; relative to the largest. What was labelled
+    or corrected since the last training, the next one learns.
     """
     journal = directory / "journal.sqlite"
-    handle, labels = read_steps(journal, "train")[-1].result, taught_by(read_steps(journal, "label"))
+    last, labels = read_steps(journal, "train")[-1], taught_by(read_steps(journal, "label"))
     if not labels:
         return 0.0
-    ids, seen = sorted(labels), handle["seen"]
     networks = Networks.with_all(settings, directory / "weights", tasks)
-    model = networks.model(handle)
-    if settings.learner == "kernel":
-        return _difference_from_kernel(journal, networks, model, labels)
-    x = networks.features(model, np.array(ids, np.int64), np.array(seen)).embeddings
-    taught = torch.tensor([labels[item] for item in ids])
-    head = fit_ridge(torch.from_numpy(np.array(x)), taught, model.head.out_features)
-    weight = model.head.weight.detach().cpu().double()
-    off, largest = (weight[seen] - head.weight[seen]).abs().max(), head.weight.abs().max()
-    return float(off / largest) if largest else float(off)  # with a single class all weights are 0
+    model, seen = networks.model(last.result), np.array(last.result["seen"], np.int64)
 
+    def rows(ids: Ids) -> NDArray[np.float32]:
+        return np.array(networks.features(model, ids, seen).embeddings)
 
-def _difference_from_kernel(
-    journal: Path, networks: Networks, model: models.Classifier, labels: dict[int, int]
-) -> float:
-    """By how much logits of the taught items differ from those of a fit from scratch, relative to the largest."""
-    settings, last = networks.settings, read_steps(journal, "train")[-1]
+    ids = np.array(sorted(labels), np.int64)
+    x, y, count = rows(ids), labels_of(ids, labels), model.head.out_features
+    if settings.learner != "kernel":
+        expected = fit_ridge(torch.from_numpy(x), torch.from_numpy(y), count).weight.numpy()[seen]
+        return _relative(model.head.weight.detach().cpu().double().numpy()[seen], expected)
     known, pools = set(labels), list[Ids]()
     for step in read_steps(journal, "label"):
         known |= {item for item, _ in step.result["labels"]} | set(step.result["skipped"])
-    for task in networks.tasks.all()[: (last.task or 0) + 1] if settings.pool_learning != "off" else ():
-        pools.append(np.setdiff1d(usable_items(networks.tasks, task), list(known)))
-    ids = np.array(sorted(labels), np.int64)
-    seen = np.array(last.result["seen"], np.int64)
-
-    def embedded_rows(items: Ids) -> NDArray[np.float32]:
-        return networks.features(model, items, seen).embeddings
-
-    x = embedded_rows(ids)
+    for task in tasks.all()[: (last.task or 0) + 1] if settings.pool_learning != "off" else ():
+        pools.append(np.setdiff1d(usable_items(tasks, task), list(known)))
     blocks = settings.blocks or ((0, x.shape[1]),)
     head = fit_with_pool(
         x,
-        np.array([labels[item] for item in ids.tolist()]),
-        [embedded_rows(sample_ids(items, len(pools), settings.seed)) for items in pools if len(items)],
-        model.head.out_features,
+        y,
+        [rows(sample_ids(items, len(pools), settings.seed)) for items in pools if len(items)],
+        count,
         mode=settings.pool_learning,
         candidates=candidates_of_kind("texts" if settings.blocks else "vectors", blocks),
         blocks=blocks,
@@ -213,8 +190,12 @@ def _difference_from_kernel(
     )
     with torch.inference_mode():
         logits = model.head(torch.from_numpy(x).to(networks.device)).double().cpu().numpy()
-    expected = head.logits(x)
-    return float(np.abs(logits - expected).max() / np.abs(expected).max())
+    return _relative(logits, head.logits(x))
+
+
+def _relative(values: NDArray[Any], expected: NDArray[Any]) -> float:
+    off, largest = np.abs(values - expected).max(), np.abs(expected).max()
+    return float(off / largest) if largest else float(off)  # with a single class all weights are 0
 
 
 def prepared_tasks(tasks: Tasks) -> list[dict[str, Any]]:

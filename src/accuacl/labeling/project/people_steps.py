@@ -24,7 +24,7 @@ from accuacl.experiments.heads import candidates_of_kind, looks_at_pool, prepare
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.networks import TORCH
 from accuacl.features import Features
-from accuacl.labeling.project.erasing import erased_rows
+from accuacl.labeling.project.erasing import usable_items
 from accuacl.labeling.project.given_labels import take_given
 from accuacl.labeling.project.learned import Networks, as_memory, load_sums, save_sums, with_task
 from accuacl.labeling.project.people_state import (
@@ -94,16 +94,14 @@ class PeopleSteps:
 
         The rest is embedded while people label (`finish_preparing`), so that nobody waits for it.
         """
-        s, task = self.settings, state.task
+        s, task, info = self.settings, state.task, self.on_disk.all()[state.task.index]
         early = s.kind == "images" and s.frozen and s.runtime != TORCH and s.first_round == "coverage" and s.sample > 0
         begun = self.journal.has("data", task=task.index) or self.journal.has("query", task=task.index, round=0)
-        info = self.on_disk.all()[task.index]
         if begun or not early or not Path(info.place).is_dir():
             return
         count, why_none = self._round_size(state)
         size = looked_at(s.sample, count)
-        left = state.with_asked(self.store.unasked(task.index)).left
-        left = np.setdiff1d(left, info.first + np.array(sorted(erased_rows(self.on_disk, info)), np.int64))
+        left = np.intersect1d(state.with_asked(self.store.unasked(task.index)).left, usable_items(self.on_disk, info))
         if why_none or len(left) <= size:
             return
         order = (strategies.in_sample_order(left, s.seed) - info.first).tolist()
@@ -147,15 +145,13 @@ class PeopleSteps:
 
         if state.round == 0 and self.config.first_round == "coverage" and (self.settings.frozen or state.weights):
             given_out = [pick.item for pick in first]
-            features = self.networks.frozen_features if self.settings.frozen else self._features_by(state)
             sample = self._sample(state, "coverage", size)
             sample = replace(sample, pool=np.union1d(sample.pool, np.array(given_out, np.int64)))
-            holdout = self.settings.holdout
-            picked = cover_first_round(self.config, sample, size, holdout, features, given_out, on_part)
+            features = self._features(state, self.settings.frozen)
+            picked = cover_first_round(self.config, sample, size, self.settings.holdout, features, given_out, on_part)
             picked = record_sample(picked, sample, state)
         elif first:
-            ids, draws = rest_of_uniform(self.config, state, first, size)
-            picked = {"ids": ids, "scores": {"draw": draws}}
+            picked = rest_of_uniform(self.config, state, first, size)
         elif state.weights is None:  # nothing has been learned yet, so there is nothing to choose by
             at_first = replace(state, round=0)
             if not self.settings.budget_total:
@@ -165,7 +161,10 @@ class PeopleSteps:
             picked = choose(self.config, state, "uniform", size)
         else:
             picked = self._chosen(state, size, on_part)
-        return picked | self._guesses(state, picked["ids"])
+        if state.weights is None:
+            return picked | {"guess": [], "confidence": []}
+        p = self._features(state)(np.array(picked["ids"], np.int64)).probabilities
+        return picked | {"guess": state.seen[p.argmax(axis=1)].tolist(), "confidence": p.max(axis=1).tolist()}
 
     def _chosen(self, state: PeopleState, size: int, on_part: OnProgress | None) -> dict[str, Any]:
         """What the strategy picks in a round that is not a task's first."""
@@ -173,9 +172,9 @@ class PeopleSteps:
         classes = max(len(living(self.store.classes())), len(set(state.taught.values())))
         sample = self._sample(state, strategy, size)
         by_embeddings = sees_embeddings_alone(self.settings)
-        features = self.networks.frozen_features if by_embeddings else self._features_by(state)
 
         def choose_now() -> dict[str, Any]:
+            features = self._features(state, by_embeddings)
             return choose(self.config, sample, strategy, size, features, memory, classes, on_part)
 
         picked = self.ahead.choice(sample, size, memory, choose_now) if self.ahead and by_embeddings else choose_now()
@@ -225,14 +224,10 @@ class PeopleSteps:
     def _sample(self, state: PeopleState, strategy: str, size: int) -> PeopleState:
         return sample_of(state, strategy, self.settings.sample, size, self.settings.seed)
 
-    def _guesses(self, state: PeopleState, items: list[int]) -> dict[str, Any]:
-        if state.weights is None:
-            return {"guess": [], "confidence": []}
-        p = self._features_by(state)(np.array(items, np.int64)).probabilities
-        return {"guess": state.seen[p.argmax(axis=1)].tolist(), "confidence": p.max(axis=1).tolist()}
-
-    def _features_by(self, state: PeopleState) -> Callable[[Ids], Features]:
-        """How the model as it is sees items."""
+    def _features(self, state: PeopleState, frozen: bool = False) -> Callable[[Ids], Features]:
+        """How the model as it is sees items; frozen: their embeddings alone, which stay."""
+        if frozen:
+            return self.networks.frozen_features
         assert state.weights is not None
         model = self.networks.predicting(state.weights)
         return lambda ids: self.networks.features(model, ids, state.seen)

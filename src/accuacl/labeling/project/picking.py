@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,13 @@ def give_out_first(settings: ProjectSettings, tasks: Tasks, store: Store, task: 
     store.begin_round(task.index, picks, twice, to_give(store, tasks, task.index))
 
 
-def rest_of_uniform(config: Config, state: LoopState, first: list[Pick], budget: int) -> tuple[list[int], list[float]]:
+def rest_of_uniform(config: Config, state: LoopState, first: list[Pick], budget: int) -> dict[str, Any]:
     """A uniform round whose first picks people already have: those, and more until it is full."""
     have = {pick.item for pick in first}
     left = set(state.left.tolist()) - have
     ids, scores = _draw(config, state.task.index, state.task.train, max(0, budget - len(first)), left.__contains__)
-    return [pick.item for pick in first] + ids, [pick.scores["draw"] for pick in first] + scores
+    draws = [pick.scores["draw"] for pick in first] + scores
+    return {"ids": [pick.item for pick in first] + ids, "scores": {"draw": draws}}
 
 
 def _draw(
@@ -73,35 +75,26 @@ def _draw(
     """This many usable items of a task in the order of a hash, and their numbers in [0, 1)."""
     state = LoopState(Task(task, (), items, np.empty(0, np.int64)), config.rounds, items)
     picked = choose(config, state, "uniform", len(items))
-    ids: list[int] = []
-    scores: list[float] = []
-    for item, score in zip(picked["ids"], picked["scores"]["draw"], strict=True):
-        if len(ids) == count:
-            break
-        if usable(item):
-            ids.append(item)
-            scores.append(score)
-    return ids, scores
+    drawn = (pair for pair in zip(picked["ids"], picked["scores"]["draw"], strict=True) if usable(pair[0]))
+    first = list(islice(drawn, count))
+    return [item for item, _ in first], [score for _, score in first]
 
 
 def _readable(settings: ProjectSettings, tasks: Tasks, task: TaskInfo) -> Callable[[int], bool]:
     """Whether an item is there, and an image can be decoded, as when it is embedded."""
-    erased = erased_rows(tasks, task)
-    if task.kind not in FOLDERS:
-        return lambda item: item - task.first not in erased
-    names, root = tasks.table(task.index)["name"], Path(task.place)
+    names, root, erased = tasks.table(task.index)["name"], Path(task.place), erased_rows(tasks, task)
 
     def is_readable(item: int) -> bool:
-        name = names[item - task.first]
+        row = item - task.first
         try:
             if task.kind == "images":
-                check_image(read_inside(root, name), settings.side)
-            else:
-                with open_inside(root, name):
+                check_image(read_inside(root, names[row]), settings.side)
+            elif task.kind == "files":
+                with open_inside(root, names[row]):
                     pass
         except InputError:
             return False
-        return True
+        return task.kind in FOLDERS or row not in erased
 
     return is_readable
 

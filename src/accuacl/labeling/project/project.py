@@ -182,7 +182,7 @@ class Project:
 
     def image_stamp(self, id: int) -> tuple[int, ...]:
         """What changes when an image's file does."""
-        path = self.tasks.item(id).path or self.directory
+        path = Path(self.tasks.find(id).place) / self.tasks.item(id).name
         with reading(path):
             state = path.stat()
         return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
@@ -321,7 +321,7 @@ class Project:
 
     def estimates(self) -> Estimates:
         """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
-        return estimate(self.store, self.journal, self.tasks, self.settings.pool_learning)
+        return estimate(self.store, self.journal, self.tasks)
 
 
 # A project's directory: created completely or not at all, and checked for missing files

@@ -153,7 +153,7 @@ class Tasks:
         """An array in a task's folder, `vectors.npy` or `inputs.npy`, of which only what is used is read."""
         path = self.folder_of(index) / name
         with reading(path):
-            return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+            return np.load(path, mmap_mode="r", allow_pickle=False)
 
     def inputs(self, index: int) -> dict[str, Any] | None:
         """What is recorded of a task's inputs: their shape, and the rows that are bad; None before they are made."""

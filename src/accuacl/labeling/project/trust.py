@@ -38,12 +38,10 @@ def load_project_plugins(settings: ProjectSettings) -> None:
 
 def trust_code(settings: ProjectSettings) -> None:
     """Let the project's own model and plugins run on this machine, for this user, now and later."""
-    new = [line for line in _lines(settings).values() if line not in _trusted()]
-    if not new:
-        return
-    make_folder(_trust_file().parent)
-    with writing(_trust_file()), _trust_file().open("a", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in new)
+    if new := [line for line in _lines(settings).values() if line not in _trusted()]:
+        make_folder(_trust_file().parent)
+        with writing(_trust_file()), _trust_file().open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in new)
 
 
 def check_trusted(settings: ProjectSettings) -> None:
