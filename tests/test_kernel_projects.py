@@ -19,7 +19,7 @@ from accuacl.experiments.models import KernelLayer
 from accuacl.labeling.project import NewItems, Project, export, loader, make
 from accuacl.labeling.project.erasing import FORGOTTEN
 from accuacl.labeling.project.learned import difference_from_fit, rows_of
-from accuacl.labeling.project.people_state import taught_by
+from accuacl.labeling.project.rounds import taught_by
 from dying import project_until
 from effort import examples
 from processes import Running

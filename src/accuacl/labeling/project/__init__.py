@@ -1,11 +1,12 @@
 """A project: data that arrive as tasks, people who label them, a model that learns.
 
-`project.Project` holds it together, `settings` has its settings. Data come in through `new_items`, `images`, `tables`,
-`uploads` and `tasks`; `encoders` and `task_inputs` turn them into inputs of a model. `people_steps` are the steps of
-the loop with people, `people_state` is what these pass on, `picking` says which items a round has, `given_labels` reads
-labels from files, and `learned` has the networks. `forgetting` and `erasing` remove items. `estimates`, `stopping`,
-`quality`, `advice` and `pool_map` tell how good model and labels are. `exporting` writes both out, with `loader` and
-`table_encoder` as files of the export, and `embedding` lends the model to `accuacl embed`.
+`project.Project` holds it together, `settings` has its settings, `state` says what it waits for. Data come in through
+`new_items`, `images`, `tables`, `uploads` and `tasks`; `encoders` and `task_inputs` turn them into inputs of a model.
+`people_steps` are the steps of the loop with people, `rounds` says which items a round has and what its answers teach,
+`given_labels` reads labels from files, and `learned` has the networks. `forgetting` and `erasing` remove items.
+`estimates`, `stopping`, `quality`, `advice` and `pool_map` tell how good model and labels are. `exporting` writes both
+out, with `exported_tables`, and with `loader` and `table_encoder` as files of the export; `embedding` lends the model
+to `accuacl embed`. `trust` guards the user's own Python files.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from accuacl.experiments.heads import Sums, examples_of, fit_like, sums_of, toge
 from accuacl.labeling.project.erasing import FORGET_PLAN, erased_rows, forget_items
 from accuacl.labeling.project.given_labels import drop_given
 from accuacl.labeling.project.learned import difference_from_fit, load_sums, row_from_source, rows_of, save_sums
-from accuacl.labeling.project.people_state import taught_by
+from accuacl.labeling.project.rounds import taught_by
 from accuacl.labeling.project.settings import STATISTICS
 from accuacl.labeling.project.tasks import Item, Tasks
 from accuacl.labeling.store import merges

@@ -32,7 +32,7 @@ from accuacl.experiments.memory import Memory
 from accuacl.features import Features
 from accuacl.labeling.project.encoders import load_backbone, text_encoder, trainable_network
 from accuacl.labeling.project.erasing import usable_items
-from accuacl.labeling.project.people_state import labels_of, taught_by
+from accuacl.labeling.project.rounds import labels_of, taught_by
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.task_inputs import TaskInputs, embedded, encoder, load_scale, open_task_inputs, scaled
 from accuacl.labeling.project.tasks import FOLDERS, Tasks, read_like

@@ -27,25 +27,23 @@ from accuacl.features import Features
 from accuacl.labeling.project.erasing import usable_items
 from accuacl.labeling.project.given_labels import take_given
 from accuacl.labeling.project.learned import Networks, as_memory, load_sums, save_sums, with_task
-from accuacl.labeling.project.people_state import (
-    PeopleState,
-    held_of,
-    labels_of,
-    late_labels,
-    picks_of,
-    with_answer,
-)
-from accuacl.labeling.project.picking import (
+from accuacl.labeling.project.rounds import (
     Ahead,
+    PeopleState,
     asked_twice,
     cover_first_round,
     give_out_first,
+    held_of,
     if_the_rest_is_labelled,
+    labels_of,
+    late_labels,
     looked_at,
+    picks_of,
     record_sample,
     rest_of_uniform,
     sample_of,
     sees_embeddings_alone,
+    with_answer,
 )
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.state import round_limit

@@ -45,7 +45,7 @@ from accuacl.labeling.store import Person, Store, clean_name
 if TYPE_CHECKING:
     from accuacl.labeling.project.forgetting import ForgetReport
     from accuacl.labeling.project.people_steps import PeopleSteps
-    from accuacl.labeling.project.picking import Ahead
+    from accuacl.labeling.project.rounds import Ahead
 
 LABELS = "labels.sqlite"
 PATIENCE = 600.0  # seconds that a backup waits for a training to end
@@ -199,7 +199,7 @@ class Project:
         from accuacl.experiments import all_tasks
         from accuacl.labeling.project.forgetting import finish_forgetting
         from accuacl.labeling.project.people_steps import PeopleSteps
-        from accuacl.labeling.project.picking import Ahead
+        from accuacl.labeling.project.rounds import Ahead
 
         with self.open_journal() as journal:
             if other := journal.environment_change:
@@ -234,7 +234,7 @@ class Project:
         if begins == len(tasks) or (self.directory / FORGET_PLAN).exists():
             return
         if status is None or (not status.open and self._finished(status.task)):
-            from accuacl.labeling.project.picking import give_out_first
+            from accuacl.labeling.project.rounds import give_out_first
 
             give_out_first(self.settings, self.tasks, self.store, tasks[begins], self.overlap)
 
