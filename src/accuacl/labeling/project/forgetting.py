@@ -97,9 +97,8 @@ class ForgetReport:
 def plan_forgetting(project: Project, items: list[int], column: str) -> ForgetPlan:
     """Write down what has to be done; column: that of texts, where an item must be read again from its file."""
     if not project.settings.exact:
-        raise InputError(
-            f"{project.settings.learner} cannot take back what it has learned; only ridge and kernel forget items."
-        )
+        learner = project.settings.learner
+        raise InputError(f"{learner} cannot take back what it has learned; only ridge and kernel forget items.")
     shutil.rmtree(project.weights / ASIDE, ignore_errors=True)  # of a process that was killed here
     make_folder(project.weights / ASIDE)
     by_sums, trained = project.settings.keep == STATISTICS, read_steps(project.journal, "train")

@@ -90,13 +90,11 @@ class NewItems:
         if columns is None or ours is None:
             if entries == width:
                 return self
-            raise InputError(
-                f"{self.place} has vectors of {entries} entries, the first task of {width}; give vectors of one kind."
-            )
+            has = f"{self.place} has vectors of {entries} entries, the first task of {width}"
+            raise InputError(f"{has}; give vectors of one kind.")
         if missing := [name for name in columns if name not in ours]:
-            raise InputError(
-                f"{self.place} has no column of numbers {', '.join(missing)}, as the first task has; add it."
-            )
+            names = ", ".join(missing)
+            raise InputError(f"{self.place} has no column of numbers {names}, as the first task has; add it.")
         order = [ours.index(name) for name in columns]
         return replace(self, vectors=self.vectors[:, order], columns=list(columns))
 

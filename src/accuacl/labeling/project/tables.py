@@ -132,9 +132,7 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
     for number, row in enumerate(rows):
         for value in filter(lambda value: isinstance(value, str), row.values()):
             if len(_encodable(path, number, value)) > LONGEST_TEXT:
-                raise InputError(
-                    f"{path}: a value of row {number} is longer than {LONGEST_TEXT} characters; shorten it."
-                )
+                raise InputError(f"{path}: row {number} has a value longer than {LONGEST_TEXT} characters; shorten it.")
     return NewItems(
         "tables",
         str(path.resolve()),

@@ -46,13 +46,12 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress
     folder = tasks.folder_of(task.index)
     if tasks.inputs(task.index) is None:
         if task.kind in FOLDERS and not Path(task.place).is_dir():
-            raise InputError(
-                f"the folder {task.place} is missing; bring it back, or say where it is (`accuacl project relocate`)."
-            )
+            where = "bring it back, or say where it is (`accuacl project relocate`)"
+            raise InputError(f"the folder {task.place} is missing; {where}.")
         _encode_rows(tasks, task, settings, range(task.count), task.count, on_progress)
         erased = erased_rows(tasks, task)
-        shape, bad = _join(folder / PARTS, folder / "inputs.npy", task.count, sorted(erased))
-        made = {"items": task.sha256, "shape": shape, "bad": sorted(erased.union(bad))}
+        shape, _, bad = _join(folder / PARTS, folder / "inputs.npy", task.count, sorted(erased))
+        made = {"items": task.sha256, "shape": shape, "bad": sorted(erased | bad)}
         write_text(folder / "inputs.json", json.dumps(made) + "\n")  # last: says that all is there
     remove_parts(folder)
     return tasks.inputs(task.index) or {}
@@ -69,13 +68,15 @@ def prepare_first(
 ) -> dict[str, Any]:
     """Embed images of a task before all others: the first `count` in this order that can be read, and `also` these.
 
-    What is returned describes them as `prepare` does all; `bad` are the rows known to be so by then.
+    What is returned describes them as `prepare` does all: `bad` are the rows known to be so by then, `first` those that
+    are embedded; all others are zeros.
     """
+    folder = tasks.folder_of(task.index)
     _encode_rows(tasks, task, settings, order, count, on_progress)
     _encode_rows(tasks, task, settings, also, len(also), ignore)
-    first = FirstRows(tasks.folder_of(task.index), task.count)
-    bad = sorted(erased_rows(tasks, task).union(first.bad.tolist()))
-    return {"items": task.sha256, "shape": list(first.shape), "bad": bad, "first": True}
+    erased = erased_rows(tasks, task)
+    shape, done, bad = _join(folder / PARTS, folder / "inputs.npy", task.count, sorted(erased))
+    return {"items": task.sha256, "shape": shape, "bad": sorted(erased | bad), "first": sorted(done - bad)}
 
 
 def _encode_rows(
@@ -88,7 +89,7 @@ def _encode_rows(
     done = {row for part in earlier for row in part["numbers"].tolist()}
     bad = {row for part in earlier for row in part["bad"].tolist()}
     todo = [row for row in order if row not in done]
-    step = BATCH if task.kind in FOLDERS else PART
+    step = min(BATCH, PART) if task.kind in FOLDERS else PART
     batches = [todo[start : start + step] for start in range(0, len(todo), step)]
     seen, usable, written = len(order) - len(todo), sum(row in done and row not in bad for row in order), len(earlier)
     parts: list[dict[str, NDArray[Any]]] = []
@@ -120,9 +121,9 @@ def _parts(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.safetensors"))
 
 
-def _join(folder: Path, target: Path, count: int, erased: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Write all parts to one .npy file, with zeros for erased rows: its shape, and the bad rows."""
-    files, bad = _parts(folder), list[int]()
+def _join(folder: Path, target: Path, count: int, erased: Sequence[int]) -> tuple[list[int], set[int], set[int]]:
+    """Write all parts to one .npy file, with zeros for other rows and erased ones: its shape, rows, and bad rows."""
+    files, done, bad = _parts(folder), set[int](), set[int]()
     example = _load(files[0])["rows"]
     shape, size = [count, *example.shape[1:]], example[0].nbytes
     header = {"descr": np.lib.format.dtype_to_descr(example.dtype), "fortran_order": False, "shape": tuple(shape)}
@@ -131,43 +132,21 @@ def _join(folder: Path, target: Path, count: int, erased: Sequence[int]) -> tupl
         begin = file.tell()
         for path in files:
             part = _load(path)
-            rows = part["rows"].copy()
-            rows[np.isin(part["numbers"], erased)] = 0
-            bad += part["bad"].tolist()
-            for number, row in zip(part["numbers"].tolist(), rows, strict=True):
+            numbers, rows = part["numbers"].tolist(), part["rows"].copy()
+            rows[np.isin(numbers, erased)] = 0
+            done.update(numbers)
+            bad.update(part["bad"].tolist())
+            for number, row in zip(numbers, rows, strict=True):
                 file.seek(begin + number * size)
                 file.write(row.tobytes())
-    return shape, bad
-
-
-class FirstRows:
-    """Some rows of an array as if all were there; any other row raises IndexError."""
-
-    def __init__(self, folder: Path, count: int) -> None:
-        parts = [_load(path) for path in _parts(folder / PARTS)]
-        numbers, rows, self.bad = (
-            np.concatenate([part[name] for part in parts]) for name in ("numbers", "rows", "bad")
-        )
-        order = np.argsort(numbers)
-        order = order[~np.isin(numbers[order], self.bad)]
-        self.numbers, self.rows = numbers[order], rows[order]
-        self.shape = (count, *rows.shape[1:])
-        self.dtype, self.ndim = rows.dtype, rows.ndim
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        where = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
-        if (self.numbers[where] != numbers).any():
-            raise IndexError("a row was asked for that is not embedded yet")
-        return self.rows[where]
+        file.truncate(begin + count * size)
+    return shape, done, bad
 
 
 class TaskInputs:
     """The inputs of all tasks as one array, indexed by item."""
 
-    def __init__(self, arrays: Sequence[NDArray[Any] | FirstRows], scale: dict[str, NDArray[Any]] | None) -> None:
+    def __init__(self, arrays: Sequence[NDArray[Any]], scale: dict[str, NDArray[Any]] | None) -> None:
         self.arrays, self.scale = list(arrays), scale
         self.sums: NDArray[Any] | None = None  # rows in place of erased examples, with ids from -1 down
         self.ends = np.cumsum([len(array) for array in arrays])
@@ -193,12 +172,9 @@ class TaskInputs:
 
 
 def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: ProjectSettings) -> TaskInputs:
-    """The inputs of the tasks that `prepare` has made."""
-    arrays: list[NDArray[Any] | FirstRows] = []
+    """The inputs of the tasks that `prepare` has made, or `prepare_first`."""
+    arrays: list[NDArray[Any]] = []
     for index, known in enumerate(made):
-        if "first" in known:
-            arrays.append(FirstRows(tasks.folder_of(index), known["shape"][0]))
-            continue
         path, array = tasks.folder_of(index) / "inputs.npy", tasks.array(index, "inputs.npy")
         if list(array.shape) != known["shape"] or tasks.all()[index].sha256 != known["items"]:
             raise InputError(f"{path} is damaged: its content is not what was written; restore it from a copy.")
@@ -209,10 +185,9 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
     if not path.exists():
         own = settings.own or settings.sentence_model
         centred = settings.kind not in ("texts", "tables") or own  # rows of tables are scaled already
-        rows, bad = arrays[0], made[0]["bad"]
-        if isinstance(rows, FirstRows):  # a sample of the pool, of rows that are not bad
-            rows, bad = rows.rows, ()
-        checkpoints.save_arrays(path, fit_scale(rows, bad, centred))
+        first, bad = made[0].get("first"), made[0]["bad"]
+        unknown = bad if first is None else np.setdiff1d(np.arange(len(arrays[0])), first).tolist()
+        checkpoints.save_arrays(path, fit_scale(arrays[0], unknown, centred))
     return TaskInputs(arrays, load_scale(tasks))
 
 
@@ -283,10 +258,8 @@ def _file_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> En
             if vector is None:
                 bad.append(i)
             elif len(vector) != width:
-                raise InputError(
-                    f"{settings.model} gave {len(vector)} numbers for {names[row]} and {width} for others; give "
-                    "vectors of one length."
-                )
+                gave = f"{settings.model} gave {len(vector)} numbers for {names[row]} and {width} for others"
+                raise InputError(f"{gave}; give vectors of one length.")
             else:
                 vectors[i] = vector
         return vectors, bad

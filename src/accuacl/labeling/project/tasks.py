@@ -117,11 +117,10 @@ class Tasks:
             aside.mkdir()
             try:
                 kept = replace(items, place=_relative_inside(items.place, self.folder.parent))
-                _write_task(aside, kept, len(before), before[-1].first + before[-1].count if before else 0)
+                _write_task(aside, kept, len(before), sum(task.count for task in before))
                 os.rename(aside, self.folder_of(len(before)))
-            except BaseException:
+            finally:
                 shutil.rmtree(aside, ignore_errors=True)
-                raise
             sync_folder(self.folder)
         return self.all()[len(before)]
 
@@ -185,15 +184,14 @@ class Tasks:
         task = self.find(id)
         table, row = self.table(task.index), id - task.first
         name = table["name"][row]
-        item = functools.partial(Item, id, task.index, KINDS[task.kind], name)
-        if task.kind == "images":
-            return item(path=Path(task.place) / name)
-        if task.kind == "files":
-            return item(path=Path(task.place) / name, fields=(("file", name),))
+        item = Item(id, task.index, KINDS[task.kind], name)
+        if task.kind in FOLDERS:
+            fields = (("file", name),) if task.kind == "files" else ()
+            return replace(item, path=Path(task.place) / name, fields=fields)
         if task.kind == "texts":
-            return item(text=table["text"][row] or "(erased)")
+            return replace(item, text=table["text"][row] or "(erased)")
         title = (self.schema().options.id or "row") if task.kind == "tables" else "id"
-        return item(fields=((title, name), *json.loads(table["shown"][row] or "{}").items()))
+        return replace(item, fields=((title, name), *json.loads(table["shown"][row] or "{}").items()))
 
     def table(self, index: int) -> dict[str, list[Any]]:
         """The list of a task's items, as columns; read again when another process has erased some of them."""
@@ -222,8 +220,7 @@ def _read_task(path: Path) -> TaskInfo:
         return pydantic.TypeAdapter(TaskInfo).validate_json(data, strict=True)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        field = "/".join(map(str, first["loc"]))
-        why = f"{field}: {first['msg']}" if field else first["msg"]
+        why = ": ".join([*map(str, first["loc"]), first["msg"]])
         raise InputError(f"{path} is damaged ({why}); restore it from a copy.") from None
 
 
@@ -342,15 +339,11 @@ def _moved(tasks: Tasks, task: TaskInfo, place: Path) -> Moved:
     what, exists = ("folder", place.is_dir()) if task.kind in FOLDERS else ("file", place.is_file())
     if not exists:
         raise InputError(f"there is no {what} {place} for the {task.kind} of task {task.index + 1}; give its location.")
-    if task.kind not in FOLDERS:
-        return Moved(task.index, str(place), [])
-    names = tasks.table(task.index)["name"]
+    names = tasks.table(task.index)["name"] if task.kind in FOLDERS else ()
     missing = [name for name in names if not (place / name).is_file()]
-    if len(missing) == len(names):
-        raise InputError(
-            f"{place} has none of the {len(names)} {task.kind} of task {task.index + 1}, such as {names[0]}; give the "
-            "folder that has them under the same names."
-        )
+    if names and len(missing) == len(names):
+        which = f"the {len(names)} {task.kind} of task {task.index + 1}, such as {names[0]}"
+        raise InputError(f"{place} has none of {which}; give the folder that has them under the same names.")
     return Moved(task.index, str(place), missing)
 
 

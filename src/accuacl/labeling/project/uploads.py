@@ -206,9 +206,9 @@ def _is_long(kind: Any) -> bool:
 
 def _check_size(size: int) -> None:
     if size > MOST_DECODED:
+        most = MOST_DECODED // 2**20
         raise InputError(
-            f"the file takes more than {MOST_DECODED // 2**20} MB once it is read; send less, or add it with "
-            "`accuacl project add`."
+            f"the file takes more than {most} MB once it is read; send less, or use `accuacl project add`."
         )
 
 
