@@ -186,7 +186,12 @@ def estimate(store: Store, journal: Path, data: Tasks) -> Estimates:
         tasks.append(TaskEstimate(t, learned, _accuracy(now, truth, items), forgetting))
     shares = [exact(round(task.now.value * task.now.count / 100), task.now.count) for task in tasks]
     falls = [task.forgetting for task in tasks if task.forgetting]
-    history = [_after_round(t, r, tests[t, r], ends, truth, task_of) for t, r in sorted(tests)]
+    history = []
+    for (t, r), guesses in sorted(tests.items()):
+        held = _grouped(guesses, task_of)
+        accuracy = tuple(_accuracy(guesses, truth, held[j]) if j in held else None for j in range(t + 1))
+        lost = tuple(_fall(ends[j], guesses, truth, held[j]) if j in held and j in ends else None for j in range(t))
+        history.append(RoundAccuracy(t, r, accuracy, lost))
     latest = data.all()[last[0]] if tests else None
     curve = _learning_curve(journal, latest, history) if latest else []
     target = next_target(curve)
@@ -203,20 +208,6 @@ def estimate(store: Store, journal: Path, data: Tasks) -> Estimates:
         _calibration(journal),
         {id: _fall(then, now, truth, items) for id, items in _grouped(then, truth).items()},
     )
-
-
-def _after_round(
-    task: int,
-    round: int,
-    guesses: Predictions,
-    ends: dict[int, Predictions],
-    truth: dict[int, int],
-    task_of: dict[int, int],
-) -> RoundAccuracy:
-    held = _grouped(guesses, task_of)
-    accuracy = [_accuracy(guesses, truth, held[t]) if t in held else None for t in range(task + 1)]
-    lost = [_fall(ends[t], guesses, truth, held[t]) if t in held and t in ends else None for t in range(task)]
-    return RoundAccuracy(task, round, tuple(accuracy), tuple(lost))
 
 
 def _calibration(journal: Path) -> str:
@@ -339,12 +330,11 @@ def by_class(estimates: Estimates, classes: Iterable[int]) -> list[ClassEstimate
     held: Counter[int] = Counter()
     for (label, _), count in estimates.confusion.items():
         held[label] += count
-    right = {id: estimates.confusion.get((id, id), 0) for id in held}
     return [
         ClassEstimate(
             id,
             estimates.labels_by_class.get(id, 0),
-            share(right[id], held[id]) if held[id] else None,
+            share(estimates.confusion.get((id, id), 0), held[id]) if held[id] else None,
             estimates.class_forgetting.get(id),
         )
         for id in classes

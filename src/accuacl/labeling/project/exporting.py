@@ -134,7 +134,7 @@ def _predictions(items: NewItems, out: Path, on_progress: OnProgress) -> Path:
 
 def write_model(project: Project, out: Path) -> list[Path]:
     """Write the model after its last training; the files."""
-    s, written = project.settings, [out / "model.safetensors", out / "model.json", out / "model.py"]
+    s = project.settings
     handle = read_steps(project.journal, "train")[-1].result
     trained = checkpoints.load_tensors(project.weights, handle)
     names, columns = class_columns(project, handle["seen"])
@@ -151,16 +151,14 @@ def write_model(project: Project, out: Path) -> list[Path]:
         state |= {key: value for key, value in tensors.items() if len(value)}
     if s.has_network:
         backbone = load_backbone(s)
-        kept = trained if not s.frozen else {f"embed.{k}": v for k, v in backbone.embed.state_dict().items()}
-        state |= {f"network.{k.removeprefix('embed.')}": v for k, v in kept.items() if k.startswith("embed.")}
-        mean, std = backbone.transform.mean, backbone.transform.std
-        about |= {"network": "own" if s.own else s.model}
-        about |= {"layer": getattr(backbone.embed, "name", ""), "side": s.side, "mean": mean, "std": std}
+        network = {f"embed.{key}": value for key, value in backbone.embed.state_dict().items()} if s.frozen else trained
+        state |= {f"network.{k.removeprefix('embed.')}": v for k, v in network.items() if k.startswith("embed.")}
+        about |= {"network": "own" if s.own else s.model, "layer": getattr(backbone.embed, "name", ""), "side": s.side}
+        about |= {"mean": backbone.transform.mean, "std": backbone.transform.std}
+    first, copies = project.tasks.folder_of(0), {"model.py": Path(loader.__file__)}
     if s.own:
-        about["function"] = s.model.rpartition(":")[2]
-        _copy(Path(s.model.rpartition(":")[0]), out / "own_model.py")
-        written.append(out / "own_model.py")
-    first = project.tasks.folder_of(0)
+        own, _, about["function"] = s.model.rpartition(":")
+        copies["own_model.py"] = Path(own)
     if (first / SCALE).exists():
         scale = load_scale(project.tasks)
         state |= {f"scale.{key}": torch.from_numpy(np.array(value)) for key, value in scale.items()}
@@ -169,25 +167,23 @@ def write_model(project: Project, out: Path) -> list[Path]:
     if s.kind == "texts":
         about |= {"texts": "own" if s.own else "onnx" if s.sentence_model else s.model, "words": s.words}
     if s.sentence_model:
-        _copy(s.files[0], out / loader.SENTENCES)
-        _copy(s.files[1], out / "tokenizer.json")
-        written += [out / loader.SENTENCES, out / "tokenizer.json"]
+        copies |= {loader.SENTENCES: s.files[0], "tokenizer.json": s.files[1]}
     elif s.kind == "texts" and not s.own:
         state["idf"] = torch.from_numpy(word_weights(first / "words.json"))
     if s.model == WORD_VECTORS:
         state["tokens"] = torch.from_numpy(token_table(s))
-        _copy(s.files[1], out / "tokenizer.json")
-        written.append(out / "tokenizer.json")
+        copies["tokenizer.json"] = s.files[1]
     if s.kind == "vectors":
         about["length"] = project.tasks.width()
     if s.kind == "tables":
-        _copy(first / tables.FILE, out / "table.json")
-        _copy(Path(table_encoder.__file__), out / "table_encoder.py")
-        written += [out / "table.json", out / "table_encoder.py"]
+        copies |= {"table.json": first / tables.FILE, "table_encoder.py": Path(table_encoder.__file__)}
     checkpoints.save_tensors(out / "model.safetensors", state)
     write_text(out / "model.json", json.dumps(about, indent=1) + "\n")
-    _copy(Path(loader.__file__), out / "model.py")
-    return written
+    for name, file in copies.items():
+        with reading(file):
+            data = file.read_bytes()
+        write_bytes(out / name, data)
+    return [out / name for name in ("model.safetensors", "model.json", *copies)]
 
 
 def class_columns(project: Project, seen: list[int]) -> tuple[list[str], list[int]]:
@@ -196,12 +192,6 @@ def class_columns(project: Project, seen: list[int]) -> tuple[list[str], list[in
     names, final = {c.id: c.name for c in classes}, counts_as(classes)
     kept = sorted({final[id] for id in seen})
     return [names[id] for id in kept], [kept.index(final[id]) for id in seen]
-
-
-def _copy(file: Path, to: Path) -> None:
-    with reading(file):
-        data = file.read_bytes()
-    write_bytes(to, data)
 
 
 def write_onnx(folder: Path) -> Path:
@@ -247,24 +237,20 @@ def _silence() -> Iterator[None]:
     """Suppress what torch's exporter prints about its work, and about packages that it does not need."""
     log = logging.getLogger("torch.onnx")
     level = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        log.setLevel(logging.ERROR)
+        try:
             yield
-    finally:
-        log.setLevel(level)
+        finally:
+            log.setLevel(level)
 
 
 def _example(model: loader.Model) -> Tensor:
     """Three items of the shape that the model takes, to trace and to check it with."""
     about = model.about
-    if about["kind"] == "images":
-        shape: tuple[int, ...] = (3, about["side"], about["side"])
-    elif "length" in about:
-        shape = (about["length"],)
-    else:
-        shape = tuple(model.state["scale.mean"].shape)
+    shape: tuple[int, ...] = (3, about["side"], about["side"]) if about["kind"] == "images" else ()
+    shape = shape or (about.get("length") or len(model.state["scale.mean"]),)
     return torch.from_numpy(np.random.default_rng(0).random((3, *shape), np.float32))
 
 
@@ -333,10 +319,7 @@ def model_card(project: Project, whole_places: bool = True) -> str:
 
 
 def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """In Markdown; what people typed stays in its cell and is not read as markup."""
+    escaped = str.maketrans({letter: f"\\{letter}" for letter in "|\\`<>*_[]"})
     lines = [columns, ("---",) * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(_escaped(cell) for cell in line)} |" for line in lines)
-
-
-def _escaped(cell: str) -> str:
-    """What people typed, so that it stays in its cell and is not read as markup."""
-    return "".join(f"\\{letter}" if letter in "|\\`<>*_[]" else letter for letter in " ".join(cell.split()))
+    return "\n".join(f"| {' | '.join(' '.join(cell.split()).translate(escaped) for cell in line)} |" for line in lines)

@@ -112,12 +112,16 @@ def plan_forgetting(project: Project, items: list[int], column: str) -> ForgetPl
         handle = step.result["file"]
         if handle is None or not (project.weights / handle["file"]).exists():
             continue
-        if not by_sums:
-            handles[handle["file"]] = _smaller_memory(project, handle, items)
-            continue
-        sums, each = _taken_out(project, step, items, column)
-        offs += each
-        handles[handle["file"]] = save_sums(project.weights / ASIDE / handle["file"], sums)
+        aside = project.weights / ASIDE / handle["file"]
+        if by_sums:
+            sums, each = _taken_out(project, step, items, column)
+            offs += each
+            handles[handle["file"]] = save_sums(aside, sums)
+        else:
+            arrays = checkpoints.load_arrays(project.weights, handle)
+            kept = ~np.isin(arrays["ids"], items)
+            smaller = checkpoints.save_arrays(aside, {name: array[kept] for name, array in arrays.items()})
+            handles[handle["file"]] = dict(smaller)
     again = tested = None
     if last is not None and by_sums and finished:  # without a share in the sums the model is as it was
         refitted = _fitted(project, last.result, trained[-1].result, sums) if sums and offs else last.result
@@ -169,13 +173,6 @@ def _taught(project: Project, training: Step) -> dict[int, int]:
     """What a training has learned of its own task."""
     answers = read_steps(project.journal, "label", task=training.task)
     return taught_by(step for step in answers if (step.round or 0) <= (training.round or 0))
-
-
-def _smaller_memory(project: Project, handle: Handle, items: list[int]) -> Handle:
-    arrays = checkpoints.load_arrays(project.weights, handle)
-    kept = ~np.isin(arrays["ids"], items)
-    path = project.weights / ASIDE / handle["file"]
-    return dict(checkpoints.save_arrays(path, {name: array[kept] for name, array in arrays.items()}))
 
 
 def _taken_out(project: Project, memory: Step, items: list[int], column: str) -> tuple[Sums, list[float]]:

@@ -68,8 +68,7 @@ def waiting_labels(store: Store, tasks: Tasks) -> GivenLabels:
 def describe_given(store: Store, tasks: Tasks, task: int) -> list[str]:
     """How many labels were there before anybody was asked: those of a task that count, and those that wait."""
     sentences = []
-    labels = store.labels() if task >= 0 else {}
-    if free := sum(item in labels for item in (store.unasked(task) if labels else [])):
+    if task >= 0 and (free := len(store.labels().keys() & set(store.unasked(task)))):
         more = counted(free, "more label")
         sentences.append(f"task {task + 1} has {more}, given before anybody was asked, which cost none of the budget.")
     if wait := len(waiting_labels(store, tasks)):
@@ -88,19 +87,20 @@ def drop_given(tasks: Tasks, items: set[int]) -> None:
     """Remove the labels of items from the files."""
     for task in tasks.all():
         labels = _from_files(tasks, task.index)
-        left = {item: label for item, label in labels.items() if item not in items}
-        if left != labels:
-            write_text(tasks.folder_of(task.index) / FILE, json.dumps(left, ensure_ascii=False) + "\n")
+        if not items.isdisjoint(labels):
+            _write(tasks, task.index, {item: label for item, label in labels.items() if item not in items})
 
 
 def _keep(tasks: Tasks, labels: GivenLabels) -> None:
     """Write labels down, task by task; those that are there for the same items are replaced."""
     with Lock(tasks.folder / "lock", wait=True):
         for task in tasks.all():
-            own = {item: label for item, label in labels.items() if item in task.ids}
-            if own:
-                together = _from_files(tasks, task.index) | own
-                write_text(tasks.folder_of(task.index) / FILE, json.dumps(together, ensure_ascii=False) + "\n")
+            if own := {item: label for item, label in labels.items() if item in task.ids}:
+                _write(tasks, task.index, _from_files(tasks, task.index) | own)
+
+
+def _write(tasks: Tasks, task: int, labels: GivenLabels) -> None:
+    write_text(tasks.folder_of(task) / FILE, json.dumps(labels, ensure_ascii=False) + "\n")
 
 
 # Files of labels

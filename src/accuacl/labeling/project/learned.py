@@ -79,10 +79,11 @@ class Networks:
 
     def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
         """The network at the start, or with the weights of a handle, whose head has at least `classes` rows."""
-        state = self._state_of(weights) if weights else None
-        model = self._new(len(state["head.weight"]) if state else max(1, classes))
-        if state:
-            model.load_state_dict(state)
+        if weights and weights["sha256"] != self._read[0]:
+            self._read = (weights["sha256"], checkpoints.load_tensors(self.folder, weights))
+        model = self._new(len(self._read[1]["head.weight"]) if weights else max(1, classes))
+        if weights:
+            model.load_state_dict(self._read[1])
         model.grow(classes, self.settings.seed)
         return model.to(self.device)
 
@@ -97,11 +98,6 @@ class Networks:
         self._read = (weights["sha256"], model.state_dict())
         if self.settings.frozen:
             self._predicting = (weights["sha256"], model)
-
-    def _state_of(self, weights: Handle) -> dict[str, torch.Tensor]:
-        if weights["sha256"] != self._read[0]:
-            self._read = (weights["sha256"], checkpoints.load_tensors(self.folder, weights))
-        return self._read[1]
 
     def _new(self, classes: int) -> models.Classifier:
         s = self.settings

@@ -101,13 +101,12 @@ class PoolMap:
 
     def _rows(self, items: NDArray[np.int64]) -> Array:
         """Their inputs, each as one row; of pixels a few."""
-        rows: list[Array] = []
-        order = np.empty(0, np.int64)
+        parts: list[Array] = []
+        order: list[NDArray[np.int64]] = []
         for task in self._prepared():
-            inside = np.flatnonzero((items >= task.first) & (items < task.first + task.count))
-            rows.append(_flat(self._tasks.array(task.index, "inputs.npy"), items[inside] - task.first))
-            order = np.append(order, inside)
-        return np.concatenate(rows)[np.argsort(order, kind="stable")]
+            order.append(np.flatnonzero((items >= task.first) & (items < task.first + task.count)))
+            parts.append(_flat(self._tasks.array(task.index, "inputs.npy"), items[order[-1]] - task.first))
+        return np.concatenate(parts)[np.argsort(np.concatenate(order))]
 
 
 def _flat(array: NDArray[np.generic], rows: NDArray[np.int64]) -> Array:

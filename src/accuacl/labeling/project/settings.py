@@ -281,7 +281,10 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
     if given.get("budget_total") and "rounds" in given:
         raise InputError("--rounds and --budget-total cannot be combined: a task has rounds until its share is used.")
     kind = str(given.get("kind"))
-    model = str(given.get("model") or "") or _default_model(kind)
+    model = str(given.get("model") or "")
+    if not model and kind == "images":
+        model = next(filter(is_installed, PRETRAINED), SCRATCH)
+    model = model or (WORD_VECTORS if kind == "texts" and word_vector_files() else NONE)
     trained = model == SCRATCH or bool(given.get("finetune"))
     defaults: dict[str, Any] = {**_measured_best(kind, trained, given, embeddings)}
     strategy = str(given.get("strategy", defaults["strategy"]))
@@ -327,13 +330,6 @@ def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: 
         "runtime": "auto" if kind == "images" and not trained else "torch",
         "words": "scripts" if kind == "texts" else "spaces",
     }
-
-
-def _default_model(kind: str) -> str:
-    """The best that is installed."""
-    if kind == "images":
-        return next(filter(is_installed, PRETRAINED), SCRATCH)
-    return WORD_VECTORS if kind == "texts" and word_vector_files() else NONE
 
 
 def word_vector_files() -> tuple[Path, Path] | None:

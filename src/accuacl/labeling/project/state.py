@@ -236,13 +236,15 @@ def describe_sample(journal: Path) -> str:
     for step in reversed(read_steps(journal, "query")):
         if "sample" in step.result:
             seen, whole = step.result["sample"], step.result["pool"]
-            assert step.task is not None  # every query has a task and a round
-            assert step.round is not None
-            where = f"task {step.task + 1}, round {step.round + 1}"
-            return f"{where}: chosen from {seen} of the {whole} items left, drawn at random (--sample)."
+            return f"{_where(step)}: chosen from {seen} of the {whole} items left, drawn at random (--sample)."
         if step.result["ids"]:
             break
     return ""
+
+
+def _where(step: Step) -> str:
+    """The round of a training or a query."""
+    return f"task {(step.task or 0) + 1}, round {(step.round or 0) + 1}"
 
 
 class LearningLog:
@@ -257,14 +259,12 @@ class LearningLog:
         answers = {(step.task, step.round): step.result for step in read_steps(self._journal, "label")}
         sentences = []
         for step in self._new("train"):
-            assert step.task is not None  # every training has a task and a round
-            assert step.round is not None
             answer = answers[step.task, step.round]
             labelled = {item for item, _ in answer["labels"]}
             held = labelled & set(answer["held"])
             count = len(labelled - held) + len(answer.get("late", ()))
-            text = f"task {step.task + 1}, round {step.round + 1}: learned from {counted(count, 'label')}"
-            sentences.append(text + (f"; {len(held)} more are held out to test it" if held else ""))
+            more = f"; {len(held)} more are held out to test it" if held else ""
+            sentences.append(f"{_where(step)}: learned from {counted(count, 'label')}{more}")
         return sentences
 
     def chosen(self, task: int, round: int) -> int:

@@ -85,13 +85,15 @@ def _encode_rows(
     """Encode rows in this order until `count` of them can be used, images on all cores, and write them part by part."""
     folder = tasks.folder_of(task.index) / PARTS
     make_folder(folder)
-    earlier = [_load(path) for path in _parts(folder)]
-    done = {row for part in earlier for row in part["numbers"].tolist()}
-    bad = {row for part in earlier for row in part["bad"].tolist()}
+    written, done, bad = len(_parts(folder)), set[int](), set[int]()
+    for path in _parts(folder):  # by an earlier process
+        part = _load(path)
+        done.update(part["numbers"].tolist())
+        bad.update(part["bad"].tolist())
     todo = [row for row in order if row not in done]
     step = min(BATCH, PART) if task.kind in FOLDERS else PART
     batches = [todo[start : start + step] for start in range(0, len(todo), step)]
-    seen, usable, written = len(order) - len(todo), sum(row in done and row not in bad for row in order), len(earlier)
+    seen, usable = len(order) - len(todo), len(done.difference(bad).intersection(order))
     parts: list[dict[str, NDArray[Any]]] = []
     workers = cores() if task.kind == "images" else 1
     threads = partial(torch.set_num_threads, settings.threads)  # of each worker: the last bits depend on their number

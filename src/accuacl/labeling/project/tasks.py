@@ -89,7 +89,9 @@ class Tasks:
         while (path := self.folder_of(len(tasks)) / "task.json").exists():
             task = _read_task(path)
             place = moved_places(self.folder).get(task.index, task.place)
-            tasks.append(replace(task, place=_found_inside(place, self.folder.parent)))
+            inside = self.folder.parent.resolve() / place
+            moved_with = not os.path.isabs(place) and inside.exists()
+            tasks.append(replace(task, place=str(inside) if moved_with else place))
         self._known = (stamp, tasks)
         return tasks
 
@@ -116,8 +118,10 @@ class Tasks:
             aside = self.folder / f".adding-{secrets.token_hex(4)}"
             aside.mkdir()
             try:
-                kept = replace(items, place=_relative_inside(items.place, self.folder.parent))
-                _write_task(aside, kept, len(before), sum(task.count for task in before))
+                place, root = Path(items.place).resolve(), self.folder.parent.resolve()
+                if place.is_relative_to(root):  # so that it moves with the project
+                    items = replace(items, place=str(place.relative_to(root)))
+                _write_task(aside, items, len(before), sum(task.count for task in before))
                 os.rename(aside, self.folder_of(len(before)))
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
@@ -350,18 +354,6 @@ def _moved(tasks: Tasks, task: TaskInfo, place: Path) -> Moved:
 def moved_places(folder: Path) -> dict[int, str]:
     """Where data have been moved to, by task. folder: the project's `tasks`."""
     return {int(task): place for task, place in (read_json(folder / PLACES) or {}).items()}
-
-
-def _relative_inside(place: str, directory: Path) -> str:
-    """The path as a task keeps it: relative if it is inside the project's directory."""
-    path, root = Path(place).resolve(), directory.resolve()
-    return str(path.relative_to(root)) if path.is_relative_to(root) else place
-
-
-def _found_inside(place: str, directory: Path) -> str:
-    """Where a path that a task keeps is: in the project's directory, if it is there."""
-    inside = directory.resolve() / place
-    return str(inside) if not os.path.isabs(place) and inside.exists() else place
 
 
 def _modified(path: Path) -> int:

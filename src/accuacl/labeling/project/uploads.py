@@ -9,7 +9,7 @@ import shutil
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import make_folder, write_bytes, writing
@@ -185,7 +185,11 @@ def check_parquet(path: Path) -> None:
             raise InputError("the file has texts as differences (DELTA_BYTE_ARRAY); write it with the usual encodings.")
         size = sum(max(chunk.total_uncompressed_size, WIDEST * chunk.num_values) for chunk in chunks)
         _check_size(size)
-        texts = [field.name for field in pq.read_schema(path) if _is_long(field.type)]
+        long = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())  # values of any length
+        encoded = (
+            (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in pq.read_schema(path)
+        )
+        texts = [name for name, kind in encoded if kind in long]
         file = pq.ParquetFile(path, read_dictionary=texts)  # so that a text is in memory once
         for batch in file.iter_batches(columns=texts, use_threads=False) if texts else ():
             for column in batch.columns:
@@ -194,14 +198,6 @@ def check_parquet(path: Path) -> None:
                 _check_size(size)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"the file cannot be read as Parquet ({one_line(error)}); give another.") from error
-
-
-def _is_long(kind: Any) -> bool:
-    """Whether a value of an Arrow type may have any length."""
-    import pyarrow.types as types
-
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    return any(test(kind) for test in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary))
 
 
 def _check_size(size: int) -> None:
