@@ -116,7 +116,7 @@ def test_a_file_that_is_gone_is_not_given_out(sounds, tmp_path):
         ("several", r"several gave float64 of shape \(2, 3\) for 0.wav; give a vector of finite numbers"),
         (
             "of_other_lengths",
-            r"of_other_lengths gave 4 numbers for high/1.wav and 3 for others; give vectors of one length",
+            r"of_other_lengths gave 4 numbers for 1.wav and 3 for others; give vectors of one length",
         ),
     ],
 )

@@ -191,20 +191,24 @@ def file_encoder(settings: ProjectSettings) -> Callable[[Path], NDArray[np.float
         raise InputError(
             f"{file} has no function {name} that takes the path of a file; define it or give another name."
         )
-    failures: list[bool] = []  # of the files so far, until one was read
+    failures, width = 0, 0
 
     def encode(path: Path) -> NDArray[np.float32] | None:
+        nonlocal failures, width
         try:
             row: NDArray[Any] = np.asarray(function(path))
         except Exception:  # the user's code may raise anything for a broken file
-            failures.append(True)
-            if len(failures) == FAILURES:
+            failures += 1
+            if failures == FAILURES and not width:
                 raise
             return None
         if row.ndim != 1 or not len(row) or row.dtype.kind not in "fiu" or not np.isfinite(row).all():
             gave = f"{settings.model} gave {row.dtype} of shape {row.shape} for {path.name}"
             raise InputError(f"{gave}; give a vector of finite numbers.")
-        failures[:] = [False] * FAILURES  # it works; whatever fails from now on is a broken file
+        width = width or len(row)
+        if len(row) != width:
+            gave = f"{settings.model} gave {len(row)} numbers for {path.name} and {width} for others"
+            raise InputError(f"{gave}; give vectors of one length.")
         return row.astype(np.float32)
 
     return encode

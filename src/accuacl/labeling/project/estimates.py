@@ -231,12 +231,12 @@ def _calibration(journal: Path) -> str:
 
 def _learning_curve(journal: Path, task: TaskInfo, history: Sequence[RoundAccuracy]) -> list[Measured]:
     """The task's labels and how many of its held-out items were right, after each of its rounds."""
-    labels, curve, ids = 0, [], range(task.first, task.first + task.count)
+    labels, curve = 0, []
     measured = {after.round: after.accuracy[task.index] for after in history if after.task == task.index}
     for step in read_steps(journal, "label", task=task.index):
         held = set(step.result["held"])  # some may have been skipped
         learned = [item for item, _ in (*step.result["labels"], *step.result.get("late", ())) if item not in held]
-        labels += sum(item in ids for item in learned)  # late labels may be of earlier tasks
+        labels += sum(item in task for item in learned)  # late labels may be of earlier tasks
         if step.round is not None and (accuracy := measured.get(step.round)) is not None:
             curve.append(Measured(labels, round(accuracy.value * accuracy.count / 100), accuracy.count))
     return curve

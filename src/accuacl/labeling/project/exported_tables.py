@@ -44,7 +44,7 @@ def write_answers(project: Project, out: Path, whole_places: bool = True) -> lis
     def common(item: int, person: int | None, when: float) -> dict[str, Any]:
         """The columns that all tables have: of which item, by whom, when."""
         shown, task = project.item(item), project.tasks.find(item)
-        source = task.place if whole_places else Path(task.place).name
+        source = task.source(whole_places)
         row = dict(zip(WHICH, (item, task.index + 1, rounds[item] + 1, source, shown.name), strict=True))
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
         return row | {"text": shown.text, "person": people.get(person), "time": at}

@@ -98,7 +98,7 @@ def _write_unlabelled(project: Project, out: Path, on_progress: OnProgress, whol
     rows: list[list[Any]] = []
     for task in project.tasks.all()[: len(networks.opened)]:
         ids = np.setdiff1d(usable_items(project.tasks, task), list(labelled))
-        table, source = project.tasks.table(task.index), task.place if whole_places else Path(task.place).name
+        table, source = project.tasks.table(task.index), task.source(whole_places)
         for start in range(0, len(ids), BLOCK):
             block = ids[start : start + BLOCK]
             p = networks.features(model, block, seen).probabilities @ merge
@@ -280,7 +280,7 @@ def model_card(project: Project, whole_places: bool = True) -> str:
             task.kind,
             str(task.count - len(forgotten_rows(project.tasks, task))),
             str(project.store.used(task.index)),
-            task.place if whole_places else Path(task.place).name,
+            task.source(whole_places),
         )
         for task in project.tasks.all()
     ]

@@ -40,14 +40,6 @@ STAY = {  # by kind: the files with what was measured on all items of the first 
 
 
 @dataclass(frozen=True)
-class ForgetPlan:
-    """off: how the sums differ when the items are put back, None if they had no share; as_before: as in the report."""
-
-    off: float | None
-    as_before: bool
-
-
-@dataclass(frozen=True)
 class ForgetReport:
     """items: as they were. model: whether there is one.
 
@@ -94,8 +86,12 @@ class ForgetReport:
         return f"the model differs from one fitted without them from scratch by {self.difference:.0e}"
 
 
-def plan_forgetting(project: Project, items: list[int], column: str) -> ForgetPlan:
-    """Write down what has to be done; column: that of texts, where an item must be read again from its file."""
+def plan_forgetting(project: Project, items: list[int], column: str) -> tuple[float | None, bool]:
+    """Write down what has to be done. How the sums differ when the items are put back, None if they had no share in
+    them; and whether the model is then regularised `as_before`, as in the report.
+
+    column: that of texts, where an item must be read again from its file.
+    """
     if not project.settings.exact:
         learner = project.settings.learner
         raise InputError(f"{learner} cannot take back what it has learned; only ridge and kernel forget items.")
@@ -132,7 +128,7 @@ def plan_forgetting(project: Project, items: list[int], column: str) -> ForgetPl
     nothing = [[step.task, step.round] for step in trained if step not in still]
     planned = {"items": items, "files": handles, "again": again, "tested": tested, "nothing": nothing}
     write_text(project.directory / FORGET_PLAN, json.dumps(planned) + "\n")
-    return ForgetPlan(max(offs, default=None), as_before=tested is not None)
+    return max(offs, default=None), tested is not None
 
 
 def finish_forgetting(project: Project, journal: Journal) -> None:
@@ -152,21 +148,20 @@ def finish_forgetting(project: Project, journal: Journal) -> None:
     drop_given(project.tasks, set(planned["items"]))
     project.store.forget(planned["items"])
     for task in project.tasks.all():
-        rows = [item - task.first for item in planned["items"] if item in task.ids]
+        rows = [item - task.first for item in planned["items"] if item in task]
         if rows:
             forget_items(project.tasks, task, rows)
     path.unlink()
     shutil.rmtree(weights / ASIDE, ignore_errors=True)
 
 
-def report_forgetting(project: Project, items: list[Item], planned: ForgetPlan) -> ForgetReport:
+def report_forgetting(project: Project, items: list[Item], off: float | None, as_before: bool) -> ForgetReport:
     """What was forgotten, and the proof of it, when all is done."""
     by_sums, model = project.settings.keep == STATISTICS, bool(read_steps(project.journal, "train"))
-    off = planned.off
     if model and not by_sums:
         off = difference_from_fit(project.directory, project.settings, project.tasks)
     measured = any(item.task == 0 for item in items) and (project.tasks.folder_of(0) / "inputs.json").exists()
-    return ForgetReport(items, project.settings.kind, by_sums, model, off, planned.as_before, measured)
+    return ForgetReport(items, project.settings.kind, by_sums, model, off, as_before, measured)
 
 
 def _taught(project: Project, training: Step) -> dict[int, int]:
@@ -231,7 +226,8 @@ def _without_items(
     if [task, round] in planned["nothing"] and kind in ("train", "test"):
         return None
     if kind == "data" and task is not None:
-        rows = {item - tasks.all()[task].first for item in gone if item in tasks.all()[task].ids}
+        info = tasks.all()[task]
+        rows = {item - info.first for item in gone if item in info}
         return result | {"bad": sorted(rows | set(result["bad"]))}
     if kind == "query":
         aligned = _aligned(result, gone, ("ids", "guess", "confidence"))

@@ -95,7 +95,7 @@ def _keep(tasks: Tasks, labels: GivenLabels) -> None:
     """Write labels down, task by task; those that are there for the same items are replaced."""
     with Lock(tasks.folder / "lock", wait=True):
         for task in tasks.all():
-            if own := {item: label for item, label in labels.items() if item in task.ids}:
+            if own := {item: label for item, label in labels.items() if item in task}:
                 _write(tasks, task.index, _from_files(tasks, task.index) | own)
 
 

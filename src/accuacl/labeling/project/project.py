@@ -233,7 +233,7 @@ class Project:
         begins = 0 if status is None else status.task + 1
         if begins == len(tasks) or (self.directory / FORGET_PLAN).exists():
             return
-        if status is None or (not status.open and self._finished(status.task)):
+        if status is None or (not status.open and self.finished(status.task)):
             from accuacl.labeling.project.rounds import give_out_first
 
             give_out_first(self.settings, self.tasks, self.store, tasks[begins], self.overlap)
@@ -249,14 +249,14 @@ class Project:
         items = [self.item(id) for id in ids]
         with self.open_journal() as journal:
             finish_forgetting(self, journal)  # what an earlier call may have left
-            planned = plan_forgetting(self, ids, column)
+            off, as_before = plan_forgetting(self, ids, column)
             finish_forgetting(self, journal)
         self.advance(progress)
-        return report_forgetting(self, items, planned)
+        return report_forgetting(self, items, off, as_before)
 
     def state(self) -> ProjectState:
         """What the project is waiting for; never waits for a process that is training."""
-        return state_of(self.settings, self.tasks.all(), self.store, self.chosen, self._finished)
+        return state_of(self)
 
     def rounds(self, task: int) -> int:
         """How many rounds a task has, or has had so far where that is not fixed."""
@@ -316,7 +316,8 @@ class Project:
             shutil.copytree(self.directory, aside, ignore=left_out)
             self.store.backup(aside / LABELS)
 
-    def _finished(self, task: int) -> bool:
+    def finished(self, task: int) -> bool:
+        """Whether a task is learned to its end."""
         return bool(read_steps(self.journal, "evaluate", task=task))
 
     def estimates(self) -> Estimates:

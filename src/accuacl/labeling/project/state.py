@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -62,15 +62,9 @@ def _round_name(round: int, rounds: int) -> str:
     return f"round {round + 1} of {rounds}" if rounds else f"round {round + 1}"
 
 
-def state_of(
-    settings: ProjectSettings,
-    tasks: Sequence[TaskInfo],
-    store: Store,
-    chosen: Callable[[int, int], bool],
-    finished: Callable[[int], bool],
-) -> ProjectState:
-    """What a project is waiting for. `chosen`: all picks of a round are there; `finished`: a task is learned."""
-    status = store.status()
+def state_of(project: Project) -> ProjectState:
+    """What a project is waiting for."""
+    settings, tasks, store, status = project.settings, project.tasks.all(), project.store, project.store.status()
     task, round = (status.task, status.round) if status else (0 if tasks else -1, 0)
     used, budget, rounds = *budget_of(settings, tasks, store, task), settings.rounds_of(task)
 
@@ -79,7 +73,7 @@ def state_of(
 
     if status and status.open:
         left = f"{status.left} of {status.total} to be labelled"
-        if not chosen(task, round):
+        if not project.chosen(task, round):
             return state("training", f"task {task + 1}: {left}; the rest of the round is still to be chosen.")
         if store.complete(task, round, settings.close_at):
             return state("training", f"task {task + 1}, round {round + 1} is complete; ready to train.")
@@ -88,7 +82,7 @@ def state_of(
         return state("labels", f"task {task + 1}, {_round_name(round, rounds)}: {left}.")
     if not tasks:
         return state("data", "there is nothing to label yet.")
-    if len(tasks) > task + 1 or not finished(task):
+    if len(tasks) > task + 1 or not project.finished(task):
         return state("training", f"task {task + 1}: ready to train and to choose.")
     if settings.budget_total and used >= budget:
         return state("data", f"everything is learned, and the budget of {budget} labels is used.")

@@ -245,26 +245,16 @@ def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
 def _file_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     names, root, encode = tasks.table(task.index)["name"], Path(task.place), file_encoder(settings)
     erased = erased_rows(tasks, task)
-    tried = (
-        vector for row, name in enumerate(names) if row not in erased and (vector := encode(root / name)) is not None
-    )
-    first = next(tried, None)  # tells how long vectors are
+    tried = (encode(root / name) for row, name in enumerate(names) if row not in erased)
+    first = next((vector for vector in tried if vector is not None), None)
     if first is None:
         raise InputError(f"{settings.model} could read none of the {len(names)} files in {root}; fix one of the two.")
-    width = len(first)
+    nothing = np.zeros_like(first)
 
     def encode_files(batch: Sequence[int]) -> tuple[NDArray[Any], list[int]]:
-        vectors, bad = np.zeros((len(batch), width), np.float32), []
-        for i, row in enumerate(batch):
-            vector = None if row in erased else encode(root / names[row])
-            if vector is None:
-                bad.append(i)
-            elif len(vector) != width:
-                gave = f"{settings.model} gave {len(vector)} numbers for {names[row]} and {width} for others"
-                raise InputError(f"{gave}; give vectors of one length.")
-            else:
-                vectors[i] = vector
-        return vectors, bad
+        vectors = [None if row in erased else encode(root / names[row]) for row in batch]
+        bad = [i for i, vector in enumerate(vectors) if vector is None]
+        return np.stack([nothing if vector is None else vector for vector in vectors]), bad
 
     return encode_files
 

@@ -61,6 +61,13 @@ class TaskInfo:
     def ids(self) -> NDArray[np.int64]:
         return np.arange(self.first, self.first + self.count)
 
+    def __contains__(self, item: int) -> bool:
+        return self.first <= item < self.first + self.count
+
+    def source(self, whole: bool) -> str:
+        """Where the items come from: the whole path, or its name alone."""
+        return self.place if whole else Path(self.place).name
+
 
 @dataclass(frozen=True)
 class Item:
@@ -178,9 +185,8 @@ class Tasks:
 
     def find(self, id: int) -> TaskInfo:
         """The task that an item belongs to."""
-        for task in self.all():
-            if task.first <= id < task.first + task.count:
-                return task
+        if task := next((task for task in self.all() if id in task), None):
+            return task
         raise InputError(f"there is no item {id}; give one of a task.")
 
     def item(self, id: int) -> Item:
