@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -45,37 +45,32 @@ from accuacl.labeling.project.rounds import (
     sees_embeddings_alone,
     with_answer,
 )
-from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
+from accuacl.labeling.project.settings import STATISTICS
 from accuacl.labeling.project.state import round_limit
 from accuacl.labeling.project.task_inputs import prepare, prepare_first
-from accuacl.labeling.project.tasks import Tasks
-from accuacl.labeling.store import RoundIncomplete, Store, counts_as, living
+from accuacl.labeling.store import RoundIncomplete, counts_as, living
+
+if TYPE_CHECKING:
+    from accuacl.labeling.project.project import Project
 
 
 class PeopleSteps:
-    """Implements `experiments.Steps` for one `advance`. overlap: the share of a new round that two people answer."""
+    """Implements `experiments.Steps` for one `advance`."""
 
     def __init__(
-        self,
-        settings: ProjectSettings,
-        folder: Path,
-        tasks: Tasks,
-        store: Store,
-        journal: Journal,
-        overlap: float,
-        on_progress: OnProgress | None,
-        ahead: Ahead | None = None,
+        self, project: Project, journal: Journal, on_progress: OnProgress | None = None, ahead: Ahead | None = None
     ) -> None:
-        self.settings, self.folder, self.on_disk, self.store, self.journal = settings, folder, tasks, store, journal
-        self.config, self.overlap = settings.as_config(), overlap
-        self.on_progress, self.ahead = on_progress or ignore, ahead
+        self.settings, self.config, self.folder = project.settings, project.settings.as_config(), project.weights
+        self.on_disk, self.store, self.overlap = project.tasks, project.store, project.overlap
+        self.journal, self.on_progress, self.ahead = journal, on_progress or ignore, ahead
         self._waiting: tuple[PeopleState, dict[str, Any]] | None = None  # for labels of these picks
         self._skipped: list[int] | None = None  # of these picks, when the next ones were chosen ahead
-        self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
+        self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in self.on_disk.all()]
         self.test_every_round = True
-        self.networks = networks = Networks(settings, folder, tasks)
-        learning = Learning.of(self.config, folder, 1, networks.device, networks.transform, networks.rows)
-        training = replace(learning.training, kind="texts" if settings.blocks else "vectors", blocks=settings.blocks)
+        self.networks = networks = Networks(self.settings, self.folder, self.on_disk)
+        learning = Learning.of(self.config, self.folder, 1, networks.device, networks.transform, networks.rows)
+        blocks = self.settings.blocks
+        training = replace(learning.training, kind="texts" if blocks else "vectors", blocks=blocks)
         self.learning = replace(learning, training=training)
 
     def begin(self, task: Task, before: PeopleState | None) -> PeopleState:

@@ -210,9 +210,7 @@ class Project:
             finish_forgetting(self, journal)
             if ahead:
                 self._ahead = self._ahead or Ahead()
-            steps = PeopleSteps(
-                self.settings, self.weights, self.tasks, self.store, journal, self.overlap, progress, self._ahead
-            )
+            steps = PeopleSteps(self, journal, progress, self._ahead)
             with contextlib.suppress(LabelsPending):
                 all_tasks(steps, journal)
             steps.finish_preparing()  # while people label the first round
