@@ -134,7 +134,7 @@ def test_whatever_was_corrected_merged_or_forgotten_it_is_the_fit_of_the_labels(
                     store.merge_class(living[number % len(living)], living[(number + 1) % len(living)])
                 else:
                     store.correct(person, items[-1], class_of(project, f"new {number}"), uuid.uuid4().hex)
-        assert difference_from_fit(project.directory, project.settings, project.tasks) < 1e-4
+        assert difference_from_fit(project) < 1e-4
         facts = trained(project)[1]
         assert ("pseudo_labels" in facts, "smoothed_by" in facts) == (way == "self", way == "smooth")
         if way == "off":
@@ -201,7 +201,7 @@ def test_what_people_skip_teaches_nothing(tmp_path, monkeypatch):
             seen |= state.skipped
             assert not {item for pool in pools for item in pool} & seen
         assert seen == recorded
-        assert difference_from_fit(project.directory, project.settings, project.tasks) < 1e-4
+        assert difference_from_fit(project) < 1e-4
 
 
 def spied_pools(monkeypatch):

@@ -89,7 +89,7 @@ def export(
 
 def _write_unlabelled(project: Project, out: Path, on_progress: OnProgress, whole_places: bool) -> Path:
     """Predictions for every unlabelled item of the embedded tasks, the least certain first."""
-    networks = Networks.with_all(project.settings, project.weights, project.tasks)
+    networks = Networks.with_all(project)
     handle = read_steps(project.journal, "train")[-1].result
     model, seen = networks.model(handle), np.array(handle["seen"], np.int64)
     names, columns = class_columns(project, handle["seen"])

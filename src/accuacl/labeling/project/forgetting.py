@@ -159,7 +159,7 @@ def report_forgetting(project: Project, items: list[Item], off: float | None, as
     """What was forgotten, and the proof of it, when all is done."""
     by_sums, model = project.settings.keep == STATISTICS, bool(read_steps(project.journal, "train"))
     if model and not by_sums:
-        off = difference_from_fit(project.directory, project.settings, project.tasks)
+        off = difference_from_fit(project)
     measured = any(item.task == 0 for item in items) and (project.tasks.folder_of(0) / "inputs.json").exists()
     return ForgetReport(items, project.settings.kind, by_sums, model, off, as_before, measured)
 

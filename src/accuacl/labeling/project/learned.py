@@ -6,7 +6,7 @@ Where only statistics are kept (`--keep statistics`), the sums of each class rep
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -37,6 +37,9 @@ from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.task_inputs import TaskInputs, embedded, encoder, load_scale, open_task_inputs, scaled
 from accuacl.labeling.project.tasks import FOLDERS, Tasks, read_like
 
+if TYPE_CHECKING:
+    from accuacl.labeling.project.project import Project
+
 
 class Networks:
     """Networks with the weights of any step. `opened` names the tasks whose items they can see."""
@@ -51,10 +54,10 @@ class Networks:
         self._predicting: tuple[str, models.Classifier] | None = None  # the network that predicted last, by its weights
 
     @classmethod
-    def with_all(cls, settings: ProjectSettings, folder: Path, tasks: Tasks) -> Networks:
+    def with_all(cls, project: Project) -> Networks:
         """Networks that see the items of all tasks whose inputs are made."""
-        networks = cls(settings, folder, tasks)
-        for made in prepared_tasks(tasks):
+        networks = cls(project.settings, project.weights, project.tasks)
+        for made in prepared_tasks(project.tasks):
             networks.open(made)
         return networks
 
@@ -147,17 +150,17 @@ def row_from_source(settings: ProjectSettings, tasks: Tasks, item: int, column: 
     return scaled(encoded, load_scale(tasks))[0]
 
 
-def difference_from_fit(directory: Path, settings: ProjectSettings, tasks: Tasks) -> float:
+def difference_from_fit(project: Project) -> float:
     """By how much the model differs from a fit, from scratch, of the labels that it was taught; 0 without labels.
 
     Weights are compared, for a kernel head its logits of the taught items; relative to the largest. What was labelled
     or corrected since the last training, the next one learns.
     """
-    journal = directory / "journal.sqlite"
+    settings, tasks, journal = project.settings, project.tasks, project.journal
     last, labels = read_steps(journal, "train")[-1], taught_by(read_steps(journal, "label"))
     if not labels:
         return 0.0
-    networks = Networks.with_all(settings, directory / "weights", tasks)
+    networks = Networks.with_all(project)
     model, seen = networks.model(last.result), np.array(last.result["seen"], np.int64)
 
     def rows(ids: Ids) -> NDArray[np.float32]:
