@@ -87,8 +87,7 @@ class ForgetReport:
 
 
 def plan_forgetting(project: Project, items: list[int], column: str) -> tuple[float | None, bool]:
-    """Write down what has to be done. How the sums differ when the items are put back, None if they had no share in
-    them; and whether the model is then regularised `as_before`, as in the report.
+    """Write down what has to be done; `difference` of the sums and `as_before`, as in the report.
 
     column: that of texts, where an item must be read again from its file.
     """

@@ -94,8 +94,7 @@ def _gold_accuracy(store: Store) -> dict[int, Estimate]:
 
 
 def cohen(first: Sequence[int], second: Sequence[int]) -> Kappa | None:
-    """Cohen's kappa (1960) of two people's labels of the same items; None without items, or where chance alone would
-    give complete agreement.
+    """Cohen's kappa (1960) of two people's labels of the same items; None without items, or if there is one class only.
 
     >>> kappa = cohen([0, 0, 1, 1, 1, 0], [0, 0, 1, 1, 0, 0])
     >>> round(kappa.value, 3), round(kappa.agreement, 1)
@@ -127,9 +126,7 @@ def fleiss(items: Sequence[Sequence[int]]) -> Kappa | None:
 
 
 def _kappa(agreement: float, chance: float, n: int) -> Kappa | None:
-    """Its interval is Wilson's for the agreement, with that of chance taken as known: complete agreement on few items
-    leaves doubt.
-    """
+    """With Wilson's interval for the agreement, that of chance taken as known: a few items leave doubt."""
     if chance >= 1 - 1e-12:
         return None
     low, high = wilson(agreement, n)

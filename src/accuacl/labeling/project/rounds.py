@@ -41,9 +41,7 @@ Labels = dict[int, int]  # item: its class, as last corrected
 
 @dataclass(frozen=True, eq=False)
 class PeopleState(LoopState):
-    """The state of a project: unlike in an experiment, labels change when people correct them, and some are held
-    out.
-    """
+    """The state of a project: unlike in an experiment, people correct labels, and some items are held out."""
 
     taught: Labels = field(default_factory=dict)  # all items that are trained on, of this task and the ones before
     held: tuple[Labels, ...] = ()  # the held-out items of each task
