@@ -14,7 +14,8 @@ from statistics import mean, stdev
 
 from paired import show
 
-from accuacl.experiments.heads import SELF, looks_at_pool
+from accuacl.experiments.heads import looks_at_pool
+from accuacl.experiments.heads.pool import SELF
 
 RESULTS = Path("docs/results")
 START, END = (

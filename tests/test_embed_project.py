@@ -58,8 +58,7 @@ def pool(folder):
 def by_itself(project, ids):
     """What the project computes for its own items."""
     with Journal(project.directory, project.settings, {}) as journal:
-        weights = project.directory / "weights"
-        steps = PeopleSteps(project.settings, weights, project.tasks, project.store, journal, 0.0, None)
+        steps = PeopleSteps(project, journal)
         for task in steps.tasks:
             steps.pool_of(task)
         trained = records(project, "*/train")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import NewItems, Project, export, exported_model, loader, make
+from accuacl.labeling.project import NewItems, Project, export, exporting, loader, make
 from accuacl.labeling.store import Pick, Store
 from commands import accuacl
 from processes import run_alone
@@ -92,17 +92,17 @@ def test_onnx_of_vectors_that_an_own_network_embeds(tmp_path):
     with new_project(tmp_path / "p", 1, **own) as project:
         finish(project)
         export(project, tmp_path / "e", None, "text", quiet)
-    assert exported_model._example(loader.load(tmp_path / "e")).shape == (3, 6)
+    assert exporting._example(loader.load(tmp_path / "e")).shape == (3, 6)
 
 
 def test_onnx_that_is_not_the_model_is_refused(tmp_path, monkeypatch):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     with new_project(tmp_path / "p", 1, learner="ridge", rounds=1) as project:
-        with pytest.raises(InputError, match="nothing has been learned yet, so there is no model for --onnx"):
+        with pytest.raises(InputError, match="nothing has been learned yet, so there is no model to predict with"):
             export(project, tmp_path / "e", None, "text", quiet, onnx=True)
         finish(project)
-        monkeypatch.setattr(exported_model, "LARGEST_ERROR", -1.0)
+        monkeypatch.setattr(exporting, "LARGEST_ERROR", -1.0)
         with pytest.raises(InputError, match="the ONNX model gives other probabilities"):
             export(project, tmp_path / "e", None, "text", quiet, onnx=True)
 

@@ -14,8 +14,8 @@ from accuacl.labeling.project import (
     images,
     make,
     people_steps as learning,
-    picking,
     read_images,
+    rounds,
     take_label_file,
     task_inputs as inputs,
     unreadable_images,
@@ -94,10 +94,10 @@ def test_what_cannot_be_read_is_passed_over(tmp_path):
     with Project.create(tmp_path / "p", make(IMAGES | {"per_round": 8})) as project:
         project.add(read_images(photos, quiet))
         config, task = project.settings.as_config(), project.tasks.all()[0]
-        order = picking._draw(config, 0, task.ids, 30, lambda item: True)[0]
+        order = rounds._draw(config, 0, task.ids, 30, lambda item: True)[0]
         (photos / project.item(order[1]).name).unlink()
         (photos / project.item(order[2]).name).write_bytes(b"not an image")
-        picking.give_out_first(project.settings, project.tasks, project.store, task, 0)
+        rounds.give_out_first(project.settings, project.tasks, project.store, task, 0)
         assert [pick.item for pick in project.store.picks(0, 0)] == [order[0], *order[3:10]]
         project.advance()  # which finds out which images are bad
         assert records(project, "000/000/query")["000/000/query"]["ids"] == [order[0], *order[3:10]]
@@ -108,7 +108,7 @@ def test_nothing_is_given_out_while_the_folder_is_missing(tmp_path):
     with Project.create(tmp_path / "p", make(IMAGES)) as project:
         project.add(read_images(photos, quiet))
         photos.rename(tmp_path / "elsewhere")
-        picking.give_out_first(project.settings, project.tasks, project.store, project.tasks.all()[0], 0)
+        rounds.give_out_first(project.settings, project.tasks, project.store, project.tasks.all()[0], 0)
         assert project.store.status() is None
 
 
@@ -278,7 +278,7 @@ def test_of_many_images_the_headers_are_read_and_the_rest_when_they_are_embedded
     with Project.create(tmp_path / "p", make(IMAGES | {"per_round": 11})) as project:
         project.store.add_person("Ada")
         project.add(items)
-        picking.give_out_first(project.settings, project.tasks, project.store, project.tasks.all()[0], 0)
+        rounds.give_out_first(project.settings, project.tasks, project.store, project.tasks.all()[0], 0)
         assert 3 not in {pick.item for pick in project.store.picks(0, 0)}
         assert project.advance().status.total == 10
         ended = command("project", "status", "p", cwd=tmp_path, width=200)

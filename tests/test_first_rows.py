@@ -10,7 +10,7 @@ from PIL import Image
 
 from accuacl.base.progress import ignore
 from accuacl.experiments import read_steps
-from accuacl.labeling.project import Project, make, people_steps, picking, read_images, task_inputs
+from accuacl.labeling.project import Project, make, people_steps, read_images, rounds, task_inputs
 from scripted import answer
 
 pytest.importorskip("onnxruntime")
@@ -30,7 +30,7 @@ class Killed(BaseException):
 
 @pytest.fixture(autouse=True)
 def small_samples(monkeypatch):
-    monkeypatch.setattr(picking, "SAMPLED", 1)
+    monkeypatch.setattr(rounds, "SAMPLED", 1)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_the_first_round_is_whole_before_the_rest_is_embedded(new):
         assert all((count, chosen) == (ROUND, True) for _, _, count, chosen in rest)
         assert state.waiting == "labels"
         assert rows(project).shape == (COUNT, 6)
-        assert not (project.tasks.folder_of(0) / task_inputs.FIRST).exists()
+        assert not (project.tasks.folder_of(0) / task_inputs.PARTS).exists()
         (query,) = read_steps(project.journal, "query")
         assert (query.result["sample"], query.result["pool"]) == (SAMPLE, COUNT)
 
@@ -100,7 +100,7 @@ def test_the_sample_is_the_one_that_all_rows_would_give(new, photos):
             2,
             np.delete(project.tasks.all()[0].ids, made["bad"]),
         )
-        looked_at = picking.sample_of(state, "coverage", SAMPLE, ROUND, 3).pool
+        looked_at = rounds.sample_of(state, "coverage", SAMPLE, ROUND, 3).pool
         covering = picks(project)[len(read_steps(project.journal, "query")[0].result["held"]) :]
         assert covering
         assert set(covering) <= set(looked_at.tolist())

@@ -145,7 +145,7 @@ def test_its_share_leaves_the_sums(tmp_path, tasks):
     assert item not in dict(records(project, "000/memory")["000/memory"]["summed"])
     finish(project)
     (tmp_path / "0.parquet").rename(tmp_path / "gone")
-    with pytest.raises(InputError, match=r"0\.parquet no longer exists"):
+    with pytest.raises(InputError, match=r"0\.parquet no longer has"):
         project.forget([str(trained_items(project)[0])])
     project.close()
 

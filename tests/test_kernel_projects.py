@@ -15,13 +15,11 @@ from hypothesis import example, given, strategies as st
 
 from accuacl.base.errors import InputError
 from accuacl.experiments import Learning, checkpoints, read_steps
-from accuacl.experiments.heads import Term, fit
 from accuacl.experiments.models import KernelLayer
 from accuacl.labeling.project import NewItems, Project, export, loader, make
 from accuacl.labeling.project.erasing import FORGOTTEN
-from accuacl.labeling.project.exported_model import _kernel_head
 from accuacl.labeling.project.learned import difference_from_fit, rows_of
-from accuacl.labeling.project.people_state import taught_by
+from accuacl.labeling.project.rounds import taught_by
 from dying import project_until
 from effort import examples
 from processes import Running
@@ -136,7 +134,7 @@ def test_whatever_was_corrected_merged_or_forgotten_it_is_the_fit_of_the_labels(
                     store.merge_class(living[number % len(living)], living[(number + 1) % len(living)])
                 else:
                     store.correct(person, items[-1], class_of(project, f"new {number}"), uuid.uuid4().hex)
-        assert difference_from_fit(project.directory, project.settings, project.tasks) < 1e-4
+        assert difference_from_fit(project) < 1e-4
         facts = trained(project)[1]
         assert ("pseudo_labels" in facts, "smoothed_by" in facts) == (way == "self", way == "smooth")
         if way == "off":
@@ -187,26 +185,6 @@ def test_onnx_of_texts_has_both_blocks_of_columns(tmp_path):
     assert said.shape == (40, 4)
 
 
-def kernel_head(sharpness, spread):
-    """A head of two classes with support rows far from each other, and rows between them."""
-    rng = np.random.default_rng(0)
-    sides = np.sign(np.arange(40) - 19.5)
-    support = np.stack([sides, *spread * rng.normal(size=(5, 40))], axis=1).astype(np.float32)
-    layer = KernelLayer.of(fit(support, (sides > 0).astype(int), candidates=[(Term("gaussian", (0, 6)),)]))
-    tensors = {f"head.{name}": tensor for name, tensor in layer.state_dict().items()}
-    tensors |= {f"head.{name}": sharpness * tensors[f"head.{name}"] for name in ("weight", "bias")}
-    return tensors, torch.from_numpy(np.float32(rng.normal(size=(300, 6)) * [0.01, 1, 1, 1, 1, 1]))
-
-
-def test_half_precision_is_tried_on_items_of_the_pool_too():
-    tensors, between = kernel_head(sharpness=20, spread=0.3)
-    alone = _kernel_head(tensors, between[:0], [0, 1])[1]["head.support"]
-    with_pool = _kernel_head(tensors, between, [0, 1])[1]["head.support"]
-    assert (alone.dtype, with_pool.dtype) == (torch.float16, torch.float32)
-    one_class = _kernel_head(tensors, between, [0, 0])[1]["head.support"]  # merged, so nothing can change
-    assert one_class.dtype == torch.float16
-
-
 def test_what_people_skip_teaches_nothing(tmp_path, monkeypatch):
     taught = spied_pools(monkeypatch)
     with new_project(tmp_path / "p", 2, **KERNEL, pool_learning="self") as project:
@@ -223,7 +201,7 @@ def test_what_people_skip_teaches_nothing(tmp_path, monkeypatch):
             seen |= state.skipped
             assert not {item for pool in pools for item in pool} & seen
         assert seen == recorded
-        assert difference_from_fit(project.directory, project.settings, project.tasks) < 1e-4
+        assert difference_from_fit(project) < 1e-4
 
 
 def spied_pools(monkeypatch):
@@ -253,9 +231,6 @@ def test_what_was_learned_from_the_pool_is_said(tmp_path, monkeypatch):
         then.setattr("accuacl.experiments.heads.pool._pseudo_labels", wrong)
         then.setattr("accuacl.experiments.heads.pool.WEIGHT", 20.0)
         assert said("refused").endswith(" Its own predictions were not used: left-out labels spoke against it.")
-    for module in ("accuacl.experiments.heads.pool", "accuacl.experiments.heads"):
-        monkeypatch.setattr(f"{module}.UP_TO", 5)
-    assert said("many").endswith(" Its own predictions were not used: it has more than 5 labels.")
 
 
 def test_held_out_items_and_labels_are_not_in_the_pool(tmp_path, monkeypatch):

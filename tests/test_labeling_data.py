@@ -28,6 +28,7 @@ from accuacl.labeling.project import (
     read_vectors,
     task_inputs as inputs,
 )
+from accuacl.labeling.project.erasing import erase
 from accuacl.labeling.project.images import check_image, image_type, read_inside
 from accuacl.labeling.project.loader import count_words, word_vectors
 from accuacl.labeling.project.task_inputs import TaskInputs, fit_scale, scaled
@@ -216,7 +217,35 @@ def test_embedding_goes_on_where_it_was_killed(project, monkeypatch):
     assert len(seen) == 8  # the first part of four was kept
     place = project.tasks.folder_of(0)
     assert np.load(place / "inputs.npy").shape == (12, 16, 16, 3)
+    assert not (place / inputs.PARTS).exists()
+
+
+def test_unfinished_embeddings_of_the_first_release_are_made_again(project):
+    place = project.tasks.folder_of(0)
+    (place / "parts").mkdir()
+    for path in (place / "parts" / "000000000.safetensors", place / "first.safetensors"):
+        path.write_bytes(b"")
+    project.advance()
+    assert np.load(place / "inputs.npy").shape == (12, 16, 16, 3)
     assert not (place / "parts").exists()
+    assert not (place / "first.safetensors").exists()
+
+
+def test_what_is_erased_while_others_are_still_embedded_leaves_nothing(project, monkeypatch):
+    def killed(progress):
+        if progress.done == 12:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(inputs, "PART", 4)
+    with pytest.raises(KeyboardInterrupt):
+        project.advance(killed)
+    project.store.close()
+    with Project.open(project.directory) as again:
+        erase(again.tasks, again.tasks.all()[0], [1])
+        again.advance()
+        rows = np.load(again.tasks.folder_of(0) / "inputs.npy")
+    assert not rows[1].any()
+    assert rows[2].any()
 
 
 def test_a_record_that_was_lost_costs_no_second_embedding(project, monkeypatch):

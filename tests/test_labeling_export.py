@@ -40,9 +40,7 @@ def table(path):
 def own_probabilities(project, ids):
     """What the project itself computes for its items, columns by class name."""
     with Journal(project.directory, project.settings, {}) as journal:
-        steps = PeopleSteps(
-            project.settings, project.directory / "weights", project.tasks, project.store, journal, 0.0, None
-        )
+        steps = PeopleSteps(project, journal)
         for task in steps.tasks:
             steps.pool_of(task)
         trained = records(project, "*/train")

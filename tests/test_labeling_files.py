@@ -114,7 +114,10 @@ def test_a_file_that_is_gone_is_not_given_out(sounds, tmp_path):
     ("function", "says"),
     [
         ("several", r"several gave float64 of shape \(2, 3\) for 0.wav; give a vector of finite numbers"),
-        ("of_other_lengths", r"of_other_lengths gave 4 numbers for 1.wav and 3 for others; give vectors of one length"),
+        (
+            "of_other_lengths",
+            r"of_other_lengths gave 4 numbers for 1.wav and 3 for others; give vectors of one length",
+        ),
     ],
 )
 def test_what_the_function_gives_is_checked(sounds, tmp_path, function, says):

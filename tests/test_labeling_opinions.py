@@ -11,8 +11,9 @@ import pytest
 
 from accuacl.base.errors import InputError
 from accuacl.labeling import Pick, Store
-from accuacl.labeling.store import Act, Rating, RoundIncomplete
+from accuacl.labeling.store import Act, RoundIncomplete
 from accuacl.labeling.store.opinions import GOLD_EVERY, _place_of_gold
+from accuacl.labeling.store.records import Rating
 from accuacl.labeling.store.rounds import ABSENT
 from effort import times
 

@@ -20,7 +20,7 @@ from accuacl.base import files
 from accuacl.base.errors import InputError
 from accuacl.experiments import Journal, learners
 from accuacl.labeling.project import Project, ProjectSettings, make
-from accuacl.labeling.project.people_state import held_out
+from accuacl.labeling.project.rounds import held_out
 from accuacl.labeling.store import Store
 from commands import accuacl
 from dying import project_until

@@ -20,8 +20,8 @@ from accuacl.experiments import read_steps
 from accuacl.experiments.heads import fit_ridge as fit
 from accuacl.labeling.project import add_gold, likely_mistakes, measure_quality, unlearned_guesses
 from accuacl.labeling.project.estimates import share
-from accuacl.labeling.project.picking import asked_twice
 from accuacl.labeling.project.quality import cohen, doubtful, fleiss
+from accuacl.labeling.project.rounds import asked_twice
 from effort import times
 from scripted import answer, blobs, class_of, finish, new_project, texts_project, truth
 

@@ -15,7 +15,7 @@ from accuacl.experiments.config import write_config
 from accuacl.experiments.data import Task
 from accuacl.features import Features
 from accuacl.labeling.project import ProjectSettings, make as new_project
-from accuacl.labeling.project.picking import looked_at, sample_of
+from accuacl.labeling.project.rounds import looked_at, sample_of
 from accuacl.strategies import REGISTRY, Selection, TooLarge
 from commands import accuacl
 from pool_files import write

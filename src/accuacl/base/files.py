@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import re
 import secrets
@@ -16,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO
+from typing import IO, Any
 
 import filelock
 
@@ -149,6 +150,12 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{path} cannot be read: {reason(error)}; fix that and try again.") from error
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file; None if there is no such file. An OSError becomes an InputError."""
+    with reading(path):
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 @contextlib.contextmanager

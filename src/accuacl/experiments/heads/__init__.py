@@ -26,7 +26,7 @@ __getattr__, __dir__ = lazy_attributes(
     estimator="KernelRidgeHead",
     kernel="KernelHead fit prepare_gram",
     kernels="KERNELS NEIGHBOURS Term candidates_of_kind pool_learning_of_kind sparse_rows to_sparse unit_rows",
-    pool="SELF UP_TO fit_with_pool looks_at_pool sample_ids",
+    pool="fit_with_pool looks_at_pool sample_ids",
     ridge="fit_like fit_ridge",
     sums="Sums examples_of from_tensors merged sums_of to_tensors together without",
 )

@@ -1,11 +1,12 @@
 """A project: data that arrive as tasks, people who label them, a model that learns.
 
-`project.Project` holds it together, `settings` has its settings. Data come in through `new_items`, `images`, `tables`,
-`uploads` and `tasks`; `encoders` and `task_inputs` turn them into inputs of a model. `people_steps` are the steps of
-the loop with people, `people_state` is what these pass on, `picking` says which items a round has, `given_labels` reads
-labels from files, and `learned` has the networks. `forgetting` and `erasing` remove items. `estimates`, `stopping`,
-`quality`, `advice` and `pool_map` tell how good model and labels are. `exporting` writes both out, with `loader` and
-`table_encoder` as files of the export, and `embedding` lends the model to `accuacl embed`.
+`project.Project` holds it together, `settings` has its settings, `state` says what it waits for. Data come in through
+`new_items`, `images`, `tables`, `uploads` and `tasks`; `encoders` and `task_inputs` turn them into inputs of a model.
+`people_steps` are the steps of the loop with people, `rounds` says which items a round has and what its answers teach,
+`given_labels` reads labels from files, and `learned` has the networks. `forgetting` and `erasing` remove items.
+`estimates`, `stopping`, `quality`, `advice` and `pool_map` tell how good model and labels are. `exporting` writes both
+out, with `exported_tables`, and with `loader` and `table_encoder` as files of the export; `embedding` lends the model
+to `accuacl embed`. `trust` guards the user's own Python files.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.advice import *
-    from accuacl.labeling.project.directory import check_free as check_free
     from accuacl.labeling.project.embedding import *
     from accuacl.labeling.project.erasing import *
     from accuacl.labeling.project.estimates import *
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     advice="Advice Doubts advise",
-    directory="check_free",
     embedding="open_for_embedding",
     erasing="describe_item unreadable_images why_unreadable",
     estimates=(
@@ -50,7 +49,7 @@ __getattr__, __dir__ = lazy_attributes(
     images="LARGEST_IMAGE read_files read_images",
     new_items="NewItems TableOptions split_by_task task_paths",
     pool_map="PoolMap",
-    project="Project load_learning",
+    project="Project check_free load_learning",
     quality="Quality likely_mistakes measure_quality unlearned_guesses",
     settings="ProjectSettings make",
     state="LearningLog ProjectState budget_of describe_budget describe_sample",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from accuacl.base.errors import counted
-from accuacl.labeling.project.estimates import ClassEstimate, Estimates, TaskEstimate, TrainingGain
+from accuacl.labeling.project.estimates import ClassEstimate, Estimates, TrainingGain
 from accuacl.labeling.project.settings import ProjectSettings
 
 FEW_LABELS = 5  # of a class
@@ -22,7 +22,6 @@ SHOWN = 3  # tasks or classes that one kind of advice names
 
 Tone = Literal["good", "bad", "plain"]
 Action = Literal["", "round", "holdout", "memory"]
-About = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Advice:
     text: str
     do: str = ""
     tone: Tone = "plain"
-    about: About = ()
+    about: tuple[tuple[str, str], ...] = ()
     action: Action = ""
     value: int = 0
 
@@ -78,18 +77,17 @@ def _training(gain: TrainingGain | None) -> Iterator[Advice]:
     """What the last training has changed."""
     if gain is None:
         return
-    on = counted(gain.count, "held-out example")
+    now = f"{gain.now:.0f} %, on {counted(gain.count, 'held-out example')}"
     if gain.before is None:
-        yield Advice(f"After the last training the accuracy is {gain.now:.0f} %, on {on}.")
+        yield Advice(f"After the last training the accuracy is {now}.")
     elif gain.now > gain.before:
-        text = f"The last training raised the accuracy from {gain.before:.0f} to {gain.now:.0f} %, on {on}."
-        yield Advice(text, tone="good")
+        yield Advice(f"The last training raised the accuracy from {gain.before:.0f} to {now}.", tone="good")
     elif gain.now < gain.before:
-        text = f"The last training lowered the accuracy from {gain.before:.0f} to {gain.now:.0f} %, on {on}."
+        text = f"The last training lowered the accuracy from {gain.before:.0f} to {now}."
         do = "That may be chance. If the next training lowers it too, look at the likely mistakes in the labels."
         yield Advice(text, do, "bad", (("show", "mistakes"),))
     else:
-        yield Advice(f"The last training left the accuracy at {gain.now:.0f} %, on {on}.")
+        yield Advice(f"The last training left the accuracy at {now}.")
 
 
 def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]:
@@ -99,24 +97,20 @@ def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]
     for t, learned, forgetting in fallen[:SHOWN]:
         numbers = f"from {learned.value:.0f} to {t.now.value:.0f} %, on {counted(t.now.count, 'held-out example')}"
         about = (("task", str(t.task)), ("held", "1"))
-        if forgetting.low > 0:
-            yield Advice(f"Task {t.task + 1} fell {numbers}.", *_remedy(settings, estimates, about))
-        else:
+        labels = sum(estimates.labels_by_class.values())
+        do = f"Add data like it as the next task and label {settings.per_round} of them"
+        if forgetting.low <= 0:
             do = "That is too few to be sure; see whether it goes on."
             yield Advice(f"Task {t.task + 1} may have fallen, {numbers}.", do, about=about)
+        elif settings.exact or settings.memory >= labels:
+            do += ": everything that was labelled is already learned from."
+            yield Advice(f"Task {t.task + 1} fell {numbers}.", do, "bad", about)
+        else:
+            do += f", or raise the memory, so that the tasks to come replay all {labels} labels, not {settings.memory}."
+            yield Advice(f"Task {t.task + 1} fell {numbers}.", do, "bad", about, "memory", labels)
     if measured and not fallen:
         held = sum(t.now.count for t, _, _ in measured)
         yield Advice(f"No earlier task has measurably fallen, on {counted(held, 'held-out example')}.", tone="good")
-
-
-def _remedy(settings: ProjectSettings, estimates: Estimates, about: About) -> tuple[str, Tone, About, Action, int]:
-    """What to do about a task that has fallen, as the rest of the advice."""
-    more = f"Add data like it as the next task and label {settings.per_round} of them"
-    labels = sum(estimates.labels_by_class.values())
-    if settings.exact or settings.memory >= labels:
-        return f"{more}: everything that was labelled is already learned from.", "bad", about, "", 0
-    do = f"{more}, or raise the memory, so that the tasks to come replay all {labels} labels, not {settings.memory}."
-    return do, "bad", about, "memory", labels
 
 
 def _confused(estimates: Estimates, names: Mapping[int, str]) -> Iterator[Advice]:
@@ -134,21 +128,20 @@ def _confused(estimates: Estimates, names: Mapping[int, str]) -> Iterator[Advice
 
 def _rare(classes: Sequence[ClassEstimate], names: Mapping[int, str]) -> Iterator[Advice]:
     """Classes without a label, and those with few."""
-    missing = [names[c.id] for c in classes if not c.labels]
-    few = sorted((c for c in classes if 0 < c.labels < FEW_LABELS), key=lambda c: c.labels)
     if not any(c.labels for c in classes):
         return
-    if missing:
-        if len(missing) == 1:
-            do = "Add data that show it, or merge it into another class."
-            yield Advice(f"{_listed(missing)} has no label yet.", do)
-        else:
-            do = "Add data that show them, or merge them into others."
-            yield Advice(f"{_listed(missing)} have no label yet.", do)
+    if missing := [f"“{names[c.id]}”" for c in classes if not c.labels]:
+        yield Advice(f"No label yet: {_first(missing)}.", "Add data of such classes, or merge them into others.")
+    few = sorted((c for c in classes if 0 < c.labels < FEW_LABELS), key=lambda c: c.labels)
     if few:
-        text = ", ".join(f"“{names[c.id]}” {c.labels}" for c in few[:SHOWN])
-        rest = f" and {_more(len(few) - SHOWN)}" if len(few) > SHOWN else ""
-        yield Advice(f"Few labels: {text}{rest}.", f"A class is learned badly from fewer than {FEW_LABELS} labels.")
+        text = f"Few labels: {_first([f'“{names[c.id]}” {c.labels}' for c in few])}."
+        yield Advice(text, f"A class is learned badly from fewer than {FEW_LABELS} labels.")
+
+
+def _first(parts: Sequence[str]) -> str:
+    """As in “a”, “b”, “c” and 2 more."""
+    rest = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+    return ", ".join(parts[:SHOWN]) + rest
 
 
 def _disputed(doubts: Doubts) -> Iterator[Advice]:
@@ -170,11 +163,9 @@ def _forecast(settings: ProjectSettings, estimates: Estimates, left: int, task: 
     measured = estimates.tasks[-1].task
     text = f"Task {measured + 1}: {forecast.text}."
     left = left if forecast.left is None else min(left, forecast.left)  # the pool loses skipped items too
-    if settings.budget_total:
-        yield Advice(text)
-    elif forecast.too_few:
+    if forecast.too_few and not settings.budget_total:
         yield Advice(text, "Add more of its data as the next task.")
-    elif task not in (None, measured):
+    elif settings.budget_total or task not in (None, measured):
         yield Advice(text)
     elif forecast.labels is None or forecast.in_doubt:
         yield Advice(text, f"Its budget has {counted(left, 'label')} left." if left else "")
@@ -187,30 +178,14 @@ def _forecast(settings: ProjectSettings, estimates: Estimates, left: int, task: 
 
 def _precision(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]:
     """How little is known, where few items are held out."""
-    counts = [t.now.count for t in estimates.tasks]
-    if counts and min(counts) < FEW_HELD:
-        worst = min(estimates.tasks, key=lambda t: t.now.count)
-        width = (worst.now.high - worst.now.low) / 2
-        text = f"Accuracies are known to about ±{width:.0f} points: {_held_out(worst)}."
-        if settings.holdout < MORE_HELD / 100:
-            do = f"To know more, hold out more than {100 * settings.holdout:g} % of the first round in the next tasks."
-            yield Advice(text, do, action="holdout", value=MORE_HELD)
-        else:
-            yield Advice(text, "With more labels per round they would be known better.")
-
-
-def _held_out(task: TaskEstimate) -> str:
-    verb = "is" if task.now.count == 1 else "are"
-    return f"only {counted(task.now.count, 'example')} of task {task.task + 1} {verb} held out"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """As in “a”, “b” and 3 more classes."""
-    shown = [f"“{name}”" for name in names[:SHOWN]]
-    if len(names) > SHOWN:
-        return f"{', '.join(shown)} and {_more(len(names) - SHOWN)}"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-
-
-def _more(classes: int) -> str:
-    return "1 more class" if classes == 1 else f"{classes} more classes"
+    worst = min(estimates.tasks, key=lambda t: t.now.count, default=None)
+    if worst is None or worst.now.count >= FEW_HELD:
+        return
+    width, count = (worst.now.high - worst.now.low) / 2, worst.now.count
+    held = f"only {counted(count, 'example')} of task {worst.task + 1} {'is' if count == 1 else 'are'} held out"
+    text = f"Accuracies are known to about ±{width:.0f} points: {held}."
+    if settings.holdout < MORE_HELD / 100:
+        do = f"To know more, hold out more than {100 * settings.holdout:g} % of the first round in the next tasks."
+        yield Advice(text, do, action="holdout", value=MORE_HELD)
+    else:
+        yield Advice(text, "With more labels per round they would be known better.")

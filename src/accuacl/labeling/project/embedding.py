@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.torch
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reading
 from accuacl.experiments import checkpoints, learners, models, read_steps
 from accuacl.experiments.data import LISTS
 from accuacl.experiments.embed import Checkpoint, Inputs, ReadOptions, open_inputs
@@ -30,7 +28,7 @@ from accuacl.labeling.project.encoders import (
 )
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.tables import FILE
-from accuacl.labeling.project.task_inputs import LIMIT, SCALE
+from accuacl.labeling.project.task_inputs import LIMIT, SCALE, load_scale
 from accuacl.labeling.project.tasks import read_like
 from accuacl.labeling.project.trust import trust_code as trust_settings
 
@@ -65,11 +63,8 @@ def checkpoint_of(project: Project) -> Checkpoint:
     prepared: dict[str, Any] = {"runtime": TORCH}
     transform, known = backbone.transform if backbone else learners.Transform(), [handle["sha256"], s.model_dump_json()]
     if s.frozen:
-        path = project.tasks.folder_of(0) / SCALE
-        with reading(path):
-            data = path.read_bytes()
-        known.append(hashlib.sha256(data).hexdigest())
-        scale = _Scale(safetensors.torch.load(data))
+        scale = _Scale({name: torch.from_numpy(np.array(value)) for name, value in load_scale(project.tasks).items()})
+        known.append(hashlib.sha256((project.tasks.folder_of(0) / SCALE).read_bytes()).hexdigest())
         head = models.build(s.head, classes, seed=s.seed, input_shape=(len(scale.mean),), width=s.width)
         head.load_state_dict(state)
         before = backbone.embed if backbone else nn.Identity()

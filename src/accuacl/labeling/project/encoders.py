@@ -1,10 +1,9 @@
 """How a project turns images, vectors, texts and files into embeddings.
 
 Images and vectors may go through a network: a pretrained one, the user's own, or one that is trained from scratch.
-Texts become the words that they have (TF-IDF, hashed to columns), beside the mean of trained token vectors if the
-package wordllama is installed, or what the user's own model gives. Files of any other kind need a function of the
-user's. Of wordllama only two files are read, the vectors and the tokenizer; its code, which would download them, is not
-run.
+Texts become the words that they have (TF-IDF, hashed to columns), beside trained token vectors if the package wordllama
+is installed, or what the user's own model gives. Files of any other kind need a function of the user's. Of wordllama
+only the vectors and the tokenizer are read; its code, which would download them, is not run.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from accuacl.base.errors import InputError, install, one_line
-from accuacl.base.files import reading, write_text
+from accuacl.base.files import read_json, reading, write_text
 from accuacl.base.userfile import check_function, load_file, load_function, takes
 from accuacl.experiments import device_of, learners, models
 from accuacl.experiments.networks import (
@@ -91,10 +90,8 @@ def _without_head(module: nn.Module, transform: learners.Transform, side: int = 
     try:
         classifier = models.wrap(module, example=example)
     except RuntimeError as error:  # torch's way to say that the shapes do not fit
-        why = one_line(error)
-        raise InputError(
-            f"the model does not take images of {side} pixels: {why}; give another --image-size."
-        ) from None
+        why = f"the model does not take images of {side} pixels: {one_line(error)}"
+        raise InputError(f"{why}; give another --image-size.") from None
     return Backbone(classifier.embed, classifier.head.in_features, transform)
 
 
@@ -104,11 +101,9 @@ def image_runtime(settings: ProjectSettings, tasks: Tasks, first: Callable[[], N
     first: gives some images that can be read; asked only while nothing is settled.
     """
     network, device = frozen_network(settings), device_of(settings.device)
-    if settings.runtime == TORCH:
-        return open_runtime(TORCH, network, (), device=device)
-    name = recorded_runtime(settings, tasks)
-    if name:
-        return open_runtime(name, network, (settings.side, settings.side, 3), device=device)
+    if name := recorded_runtime(settings, tasks):
+        shape = () if settings.runtime == TORCH else (settings.side, settings.side, 3)
+        return open_runtime(name, network, shape, device=device)
     chosen = choose_runtime(network, first(), device, settings.runtime)
     record = {"runtime": chosen.name, "network": settings.model, "side": settings.side}
     write_text(tasks.folder_of(0) / NETWORK, json.dumps(record) + "\n")
@@ -117,11 +112,9 @@ def image_runtime(settings: ProjectSettings, tasks: Tasks, first: Callable[[], N
 
 def recorded_runtime(settings: ProjectSettings, tasks: Tasks) -> str:
     """What runs the project's network; "": that is not settled yet."""
-    path = tasks.folder_of(0) / NETWORK
     if settings.runtime == TORCH:
         return TORCH
-    with reading(path):
-        return str(json.loads(path.read_text(encoding="utf-8"))["runtime"]) if path.exists() else ""
+    return str((read_json(tasks.folder_of(0) / NETWORK) or {"runtime": ""})["runtime"])
 
 
 def frozen_network(settings: ProjectSettings) -> FrozenNetwork:
@@ -144,9 +137,8 @@ def _own_network(settings: ProjectSettings) -> nn.Module:
         torch.manual_seed(settings.seed)  # a network without weights is initialised the same every time
         network = _own_model(settings)
     if not isinstance(network, nn.Module):
-        raise InputError(
-            f"{settings.model} returned {type(network).__name__}; return an nn.Module that ends in nn.Linear."
-        )
+        returned = f"{settings.model} returned {type(network).__name__}"
+        raise InputError(f"{returned}; return an nn.Module that ends in nn.Linear.")
     if settings.weights:
         try:
             network.load_state_dict(safetensors.torch.load_file(settings.weights))
@@ -159,16 +151,16 @@ def check_model(settings: ProjectSettings) -> None:
     """Make the model once; warn where a better one could be installed."""
     if settings.has_network:
         load_backbone(settings)
+    elif settings.kind == "files":
+        file_encoder(settings)
+    elif settings.own:
+        _own_text_encoder(settings)
+    elif settings.sentence_model:
+        _sentence_model(settings)
     if settings.own and settings.kind == "images" and settings.frozen and settings.runtime != TORCH:
         shape = (BATCH, settings.side, settings.side, 3)
         images = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
         choose_runtime(frozen_network(settings), images, device_of(settings.device), settings.runtime)  # may warn
-    if settings.kind == "texts" and settings.own:
-        _own_text_encoder(settings)
-    if settings.sentence_model:
-        _sentence_model(settings)(["a text"])
-    if settings.kind == "files":
-        file_encoder(settings)
     if settings.model == SCRATCH:
         warnings.warn(
             "the model learns from scratch, which takes thousands of labels; a pretrained one needs few: give your own "
@@ -197,24 +189,26 @@ def file_encoder(settings: ProjectSettings) -> Callable[[Path], NDArray[np.float
     function: Any = getattr(load_file(Path(file), fresh=True), name, None)
     if not callable(function) or not takes(function, 1):
         raise InputError(
-            f"{file} has no function {name} that takes the path of a file; define it there or give another name."
+            f"{file} has no function {name} that takes the path of a file; define it or give another name."
         )
-    failures: list[bool] = []  # of the files so far, until one was read
+    failures, width = 0, 0
 
     def encode(path: Path) -> NDArray[np.float32] | None:
+        nonlocal failures, width
         try:
             row: NDArray[Any] = np.asarray(function(path))
         except Exception:  # the user's code may raise anything for a broken file
-            failures.append(True)
-            if len(failures) == FAILURES:
+            failures += 1
+            if failures == FAILURES and not width:
                 raise
             return None
         if row.ndim != 1 or not len(row) or row.dtype.kind not in "fiu" or not np.isfinite(row).all():
-            raise InputError(
-                f"{settings.model} gave {row.dtype} of shape {row.shape} for {path.name}; give a vector of finite "
-                "numbers."
-            )
-        failures[:] = [False] * FAILURES  # it works; whatever fails from now on is a broken file
+            gave = f"{settings.model} gave {row.dtype} of shape {row.shape} for {path.name}"
+            raise InputError(f"{gave}; give a vector of finite numbers.")
+        width = width or len(row)
+        if len(row) != width:
+            gave = f"{settings.model} gave {len(row)} numbers for {path.name} and {width} for others"
+            raise InputError(f"{gave}; give vectors of one length.")
         return row.astype(np.float32)
 
     return encode
@@ -260,8 +254,7 @@ def fit_words(texts: list[str], columns: int, path: Path, words: str = SPACES) -
 
 def word_weights(path: Path) -> NDArray[np.float64]:
     """The weights of words that `fit_words` has written."""
-    with reading(path):
-        return np.array(json.loads(path.read_text(encoding="utf-8"))["idf"], np.float64)
+    return np.array(read_json(path)["idf"], np.float64)
 
 
 def _sentence_model(settings: ProjectSettings) -> TextEncoder:
@@ -272,29 +265,21 @@ def _sentence_model(settings: ProjectSettings) -> TextEncoder:
         width = model(["a text"]).shape[1]
     except Exception as error:  # onnxruntime and tokenizers have errors of their own
         raise InputError(f"{settings.model} cannot be used as a model of texts: {one_line(error)}") from None
-
-    def encode(texts: list[str]) -> NDArray[np.float32]:
-        rows = model(texts)
-        return rows if len(rows) else np.empty((0, width), np.float32)
-
-    return encode
+    return lambda texts: model(texts) if texts else np.empty((0, width), np.float32)
 
 
 def _own_text_encoder(settings: ProjectSettings) -> TextEncoder:
     """The user's function makes a model: something that takes a list of texts and gives a row of numbers for each."""
     model = _own_model(settings)
     if not callable(model):
-        raise InputError(
-            f"{settings.model} returned {type(model).__name__}; return a function that takes a list of texts and "
-            "gives an array with one row for each."
-        )
+        returned = f"{settings.model} returned {type(model).__name__}"
+        raise InputError(f"{returned}; return a function that takes a list of texts and gives a row for each.")
 
     def encode(texts: list[str]) -> NDArray[np.float32]:
         rows: NDArray[Any] = np.asarray(model(list(texts)))
         if rows.ndim != 2 or len(rows) != len(texts) or rows.dtype.kind not in "fiu":
-            raise InputError(
-                f"{settings.model} gave {rows.dtype} {rows.shape} for {len(texts)} texts; give one row of numbers each."
-            )
+            gave = f"{settings.model} gave {rows.dtype} {rows.shape} for {len(texts)} texts"
+            raise InputError(f"{gave}; give one row of numbers each.")
         if not np.isfinite(rows).all():
             raise InputError(f"{settings.model} gave numbers that are not finite; fix the model.")
         return rows.astype(np.float32)

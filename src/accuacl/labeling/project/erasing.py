@@ -6,21 +6,33 @@ Erasing removes what the project has of items: their embeddings, vectors and tex
 from __future__ import annotations
 
 import hashlib
-import io
 import json
+import shutil
+from collections import defaultdict
 from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reading, replacing, write_bytes, write_text, writing
+from accuacl.base.files import read_json, replacing, write_bytes, write_text, writing
 from accuacl.experiments import read_steps
 from accuacl.labeling.project.images import why_unusable
-from accuacl.labeling.project.tasks import ERASED, FOLDERS, Item, TaskInfo, Tasks, identities, never_add_again
+from accuacl.labeling.project.tasks import (
+    ERASED,
+    FOLDERS,
+    Item,
+    TaskInfo,
+    Tasks,
+    identities,
+    never_add_again,
+    parquet_of,
+)
 
 FORGET_PLAN = "forgetting.json"  # what has to be forgotten still, in the project's directory
 FORGOTTEN = "(forgotten)"  # the name of an item that was forgotten
+PARTS = "rows"  # in a task's folder, until all inputs are made: what has been encoded so far
 LONGEST = 60  # characters of a text that are shown
 MOST = 10  # items that a sentence names
 
@@ -39,11 +51,8 @@ def erase_finished(tasks: Tasks, journal: Path) -> None:
 
 def erased_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
     """The rows of a task that are completely erased."""
-    path = tasks.folder_of(task.index) / ERASED
-    if not path.exists():
-        return set()
-    with reading(path):
-        return set(json.loads(path.read_text(encoding="utf-8"))["rows"])
+    erased = read_json(tasks.folder_of(task.index) / ERASED)
+    return set(erased["rows"]) if erased else set()
 
 
 def forgotten_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
@@ -55,12 +64,9 @@ def forgotten_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
 def erase(tasks: Tasks, task: TaskInfo, rows: Collection[int], names: bool = False) -> None:
     """Put zeros and nothing in place of what there is of these rows of a task; `names`: of their names too.
 
-    Done again after a kill it does the rest. The file that says so is written before, with what the list of items is
-    going to be, and after.
+    `erased.json` is written before, with the hash that the list of items is going to have, and after: if this is
+    killed, doing it again does the rest.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     _remove_uploaded(tasks, task, rows)  # while their names are there
     folder, before = tasks.folder_of(task.index), erased_rows(tasks, task)
     table, chosen = {name: list(column) for name, column in tasks.table(task.index).items()}, sorted(rows)
@@ -68,21 +74,26 @@ def erase(tasks: Tasks, task: TaskInfo, rows: Collection[int], names: bool = Fal
     for column, nothing in nothings.items():
         for row in chosen if column in table else ():
             table[column][row] = nothing
-    sink = io.BytesIO()
-    pq.write_table(pa.table(table), sink)
-    digest = hashlib.sha256(sink.getvalue()).hexdigest()
+    data = parquet_of(table)
+    digest = hashlib.sha256(data).hexdigest()
     write_text(folder / ERASED, json.dumps({"sha256": digest, "rows": sorted(before)}) + "\n")
-    write_bytes(folder / "items.parquet", sink.getvalue())
-    for path in (folder / "inputs.npy", folder / "vectors.npy"):
-        if path.exists():
-            with reading(path):
-                array = np.load(path, allow_pickle=False)
+    write_bytes(folder / "items.parquet", data)
+    for name in ("inputs.npy", "vectors.npy"):
+        if (folder / name).exists():
+            array = np.array(tasks.array(task.index, name))
             array[chosen] = 0
-            with replacing(path) as file:
+            with replacing(folder / name) as file:
                 np.save(file, array)
-    (folder / "first.safetensors").unlink(missing_ok=True)  # embeddings that are computed again
+    remove_parts(folder)
     write_text(folder / ERASED, json.dumps({"sha256": digest, "rows": sorted(before | set(chosen))}) + "\n")
     Tasks._read_table.cache_clear()
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove inputs of a task that were encoded before all of them were; those still wanted are computed again."""
+    for name in (PARTS, "parts"):  # the latter, and the file, are of projects that 0.2.0 began
+        shutil.rmtree(folder / name, ignore_errors=True)
+    (folder / "first.safetensors").unlink(missing_ok=True)
 
 
 def forget_items(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> None:
@@ -126,6 +137,11 @@ def _remove_uploaded(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> Non
                 file.unlink()
 
 
+def usable_items(tasks: Tasks, task: TaskInfo) -> NDArray[np.int64]:
+    """The items of a task that people can be asked for: those that can be read and have not been erased."""
+    return np.delete(task.ids, sorted(erased_rows(tasks, task).union(_unreadable_rows(tasks, task))))
+
+
 def unreadable_images(tasks: Tasks, task: TaskInfo) -> list[str]:
     """Their names. They are never asked for, and nothing is learned from them."""
     if task.kind not in FOLDERS:
@@ -136,17 +152,8 @@ def unreadable_images(tasks: Tasks, task: TaskInfo) -> list[str]:
 
 def _unreadable_rows(tasks: Tasks, task: TaskInfo) -> list[int]:
     """The rows without inputs, the erased ones among them; none before the inputs are made."""
-    made = tasks.folder_of(task.index) / "inputs.json"
-    if not made.exists():
-        return []
-    with reading(made):
-        return list(json.loads(made.read_text(encoding="utf-8"))["bad"])
-
-
-def usable_items(tasks: Tasks, task: TaskInfo) -> set[int]:
-    """The items of a task that people can be asked for: those that can be read and have not been erased."""
-    gone = erased_rows(tasks, task).union(_unreadable_rows(tasks, task))
-    return {task.first + row for row in range(task.count) if row not in gone}
+    made = tasks.inputs(task.index)
+    return made["bad"] if made else []
 
 
 def why_unreadable(task: TaskInfo, name: str) -> str:
@@ -156,47 +163,52 @@ def why_unreadable(task: TaskInfo, name: str) -> str:
     return why_unusable(Path(task.place), name) or "could not be read when it was embedded, and can be now"
 
 
+class ItemFinder:
+    """The items of a project by what people call them, without those that were forgotten."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.tasks = tasks
+        self.numbers: set[int] = set()
+        self.by_name, self.by_file_name, self.by_text = (defaultdict[str, list[int]](list) for _ in range(3))
+        for task in tasks.all():
+            columns, erased, gone = tasks.table(task.index), erased_rows(tasks, task), forgotten_rows(tasks, task)
+            for row, name in enumerate(columns["name"]):
+                if row in gone:
+                    continue
+                item = task.first + row
+                self.numbers.add(item)
+                self.by_name[name].append(item)
+                self.by_file_name[name.rpartition("/")[2]].append(item)
+                if "text" in columns and row not in erased:
+                    self.by_text[columns["text"][row]].append(item)
+
+
 def find_item(tasks: Tasks, given: str) -> int:
     """The one item that this can mean: `#NUMBER`, `TASK:NAME`, a name, or a number.
 
     InputError, with a sentence that shows the candidates: a number is another item's name too, or several items have
     the name.
     """
-    if given.startswith("#") and given[1:].isdecimal():
-        return _numbered(tasks, given[1:])
-    candidates = set(_named(tasks, given))
-    task, _, name = given.partition(":")
-    if task.isdecimal() and name:
-        candidates |= {item for item in _named(tasks, name) if tasks.find(item).index + 1 == int(task)}
-    if given.isdecimal() and int(given) < _count(tasks):
-        if not candidates:
-            return _numbered(tasks, given)
-        candidates.add(int(given))
+    finder, count = ItemFinder(tasks), sum(task.count for task in tasks.all())
+    by_number = given.removeprefix("#").isdecimal()
+    number = int(given.removeprefix("#")) if by_number else count
+    candidates = {number} if number < count else set[int]()
+    if not (given.startswith("#") and by_number):
+        candidates |= set(finder.by_name.get(given, ()))
+        task, _, name = given.partition(":")
+        candidates |= {item for item in finder.by_name.get(name, ()) if task == str(tasks.find(item).index + 1)}
     if len(candidates) > 1:
         several = "; ".join(f"'#{item}' is {describe_item(tasks.item(item))}" for item in sorted(candidates)[:MOST])
         more = f"; and {len(candidates) - MOST} more" if len(candidates) > MOST else ""
-        count = len(candidates)
-        raise InputError(f"{given!r} can mean {count} items; give one with its #, in quotes: {several}{more}.")
-    if candidates:
+        meant = len(candidates)
+        raise InputError(f"{given!r} can mean {meant} items; give one with its #, in quotes: {several}{more}.")
+    if candidates <= finder.numbers and candidates:
         return candidates.pop()
+    if candidates:
+        raise InputError(f"item {number} has already been forgotten; leave it out.")
+    if by_number:
+        raise InputError(f"there is no item '{number}'; items have the numbers 0 to {count - 1}.")
     raise InputError(f"there is no item {given!r}; give its name, TASK:NAME, or its number in the export's labels.csv.")
-
-
-def _named(tasks: Tasks, name: str) -> list[int]:
-    """All items of that name, but for those that were forgotten."""
-    gone = _forgotten(tasks)
-    rows = ((task.first, row, each) for task in tasks.all() for row, each in enumerate(tasks.table(task.index)["name"]))
-    return [first + row for first, row, each in rows if each == name and first + row not in gone]
-
-
-def _numbered(tasks: Tasks, number: str) -> int:
-    """The item of that number."""
-    count = _count(tasks)
-    if not number.isdecimal() or int(number) >= count:
-        raise InputError(f"there is no item {number!r}; items have the numbers 0 to {count - 1}.")
-    if int(number) in _forgotten(tasks):
-        raise InputError(f"item {int(number)} has already been forgotten; leave it out.")
-    return int(number)
 
 
 def describe_item(item: Item) -> str:
@@ -210,11 +222,3 @@ def describe_item(item: Item) -> str:
     cells = ", ".join(f"{title} {value}" for title, value in item.fields[1:4])
     seen = shown or (str(item.path) if item.path else cells)
     return f"task {item.task + 1}, {item.name!r}" + (f": {seen}" if seen else "")
-
-
-def _forgotten(tasks: Tasks) -> set[int]:
-    return {task.first + row for task in tasks.all() for row in forgotten_rows(tasks, task)}
-
-
-def _count(tasks: Tasks) -> int:
-    return sum(task.count for task in tasks.all())

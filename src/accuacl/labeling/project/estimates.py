@@ -11,11 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from accuacl.experiments import read_steps
 from accuacl.labeling.project.erasing import usable_items
-from accuacl.labeling.project.people_state import taught_by
 from accuacl.labeling.project.stopping import Forecast, Measured, forecast, next_target
 from accuacl.labeling.project.tasks import TaskInfo, Tasks
 from accuacl.labeling.store import Store, counts_as
@@ -162,46 +160,43 @@ class TrainingGain:
     count: int
 
 
-def estimate(store: Store, journal: Path, data: Tasks, pool_learning: str = "off") -> Estimates:
-    """From what the journal has: predictions for held-out items, judged by the labels as they are now.
-
-    pool_learning: as in the project's settings.
-    """
-    tasks, tests, ends = _read_predictions(journal)
-    answers = {answer.item: answer.class_id for answer in store.answers()}
-    # The answers are read after the predictions: by now every predicted item has a label.
-    truth = {item: class_id for item, class_id in answers.items() if class_id is not None}
+def estimate(store: Store, journal: Path, data: Tasks) -> Estimates:
+    """From what the journal has: predictions for held-out items, judged by the labels as they are now."""
     root = counts_as(store.classes())
+    tests, ends = _read_predictions(journal, root)
+    # The answers are read after the predictions: by now every predicted item has a label.
+    answers = {answer.item: answer.class_id for answer in store.answers()}
+    truth = {item: class_id for item, class_id in answers.items() if class_id is not None}
+    task_of = {
+        item: step.task
+        for step in read_steps(journal, "label")
+        for item in step.result["held"]
+        if step.task is not None
+    }
     last = max(tests, default=(0, 0))
-    now = _mapped(tests.get(last, {}), root)
-    held = _grouped(now, tasks)
+    now = tests.get(last, {})
     then: Predictions = {}  # of the items of earlier tasks, when these had been learned
-    learnt = {t: _mapped(predictions, root) for t, predictions in ends.items()}
-    each, shares = [], []
-    for t in sorted(held):
-        right, learned, forgot = _hits(now, truth, held[t]), None, None
-        if t in learnt:
-            learned = share(len(_hits(learnt[t], truth, held[t])), len(held[t]))
-            if t < last[0]:  # a task that is still the last one has had no time to be forgotten
-                forgot = _fall(learnt[t], now, truth, held[t])
-                then |= {item: learnt[t].get(item, -1) for item in held[t]}
-        each.append(TaskEstimate(t, learned, share(len(right), len(held[t])), forgot))
-        shares.append(exact(len(right), len(held[t])))
-    falls = [task.forgetting for task in each if task.forgetting]
+    tasks: list[TaskEstimate] = []
+    for t, items in sorted(_grouped(now, task_of).items()):
+        learned = _accuracy(ends[t], truth, items) if t in ends else None
+        forgetting = None
+        if t in ends and t < last[0]:  # a task that is still the last one has had no time to be forgotten
+            forgetting = _fall(ends[t], now, truth, items)
+            then |= {item: ends[t].get(item, -1) for item in items}
+        tasks.append(TaskEstimate(t, learned, _accuracy(now, truth, items), forgetting))
+    shares = [exact(round(task.now.value * task.now.count / 100), task.now.count) for task in tasks]
+    falls = [task.forgetting for task in tasks if task.forgetting]
     history = []
-    for t, r in sorted(tests):
-        after = _mapped(tests[t, r], root)
-        inside = _grouped(after, tasks)
-        row = [
-            share(len(_hits(after, truth, inside[j])), len(inside[j])) if j in inside else None for j in range(t + 1)
-        ]
-        lost = [_fall(learnt[j], after, truth, inside[j]) if j in inside and j in learnt else None for j in range(t)]
-        history.append(RoundAccuracy(t, r, tuple(row), tuple(lost)))
+    for (t, r), guesses in sorted(tests.items()):
+        held = _grouped(guesses, task_of)
+        accuracy = tuple(_accuracy(guesses, truth, held[j]) if j in held else None for j in range(t + 1))
+        lost = tuple(_fall(ends[j], guesses, truth, held[j]) if j in held and j in ends else None for j in range(t))
+        history.append(RoundAccuracy(t, r, accuracy, lost))
     latest = data.all()[last[0]] if tests else None
     curve = _learning_curve(journal, latest, history) if latest else []
     target = next_target(curve)
     return Estimates(
-        tuple(each),
+        tuple(tasks),
         mean(shares) if shares else None,
         mean(falls) if falls else None,
         tuple(history),
@@ -210,44 +205,38 @@ def estimate(store: Store, journal: Path, data: Tasks, pool_learning: str = "off
         store.counts_by_person(),
         tuple(curve),
         forecast(curve, target, *_to_label(journal, data, latest, curve, answers)) if latest and target else None,
-        _calibration(journal, pool_learning),
+        _calibration(journal),
         {id: _fall(then, now, truth, items) for id, items in _grouped(then, truth).items()},
     )
 
 
-def _calibration(journal: Path, pool_learning: str) -> str:
+def _calibration(journal: Path) -> str:
+    """Whether the model's confidence is right, and what it has learned from its own predictions for the pool."""
     trained = read_steps(journal, "train")
     facts = trained[-1].result.get("facts", {}) if trained else {}
     if "left_out_accuracy" not in facts:
         return ""
-    return (
+    text = (
         f"Calibration: of the training examples, each left out in turn, {facts['left_out_accuracy']:.0f} % are right; "
         f"the model's mean confidence in them is {facts['left_out_confidence']:.0f} %."
-        + (" That was before items were forgotten." if "before_forgetting" in facts else "")
-        + _own_predictions(journal, facts, pool_learning)
     )
-
-
-def _own_predictions(journal: Path, facts: dict[str, Any], pool_learning: str) -> str:
-    """What the model has learned from its own predictions for the pool, or why nothing."""
-    from accuacl.experiments.heads import SELF, UP_TO  # loads SciPy
-
+    if "before_forgetting" in facts:
+        text += " That was before items were forgotten."
     if count := int(facts.get("pseudo_labels", 0)):
-        return f" That was before it also learned from its own predictions for {count:,} items without a label."
-    if "pseudo_labels" in facts:
-        return " Its own predictions were not used: left-out labels spoke against it."
-    labels = len(taught_by(read_steps(journal, "label"))) if pool_learning == SELF else 0
-    return f" Its own predictions were not used: it has more than {UP_TO:,} labels." if labels > UP_TO else ""
+        text += f" That was before it also learned from its own predictions for {count:,} items without a label."
+    elif "pseudo_labels" in facts:
+        text += " Its own predictions were not used: left-out labels spoke against it."
+    return text
 
 
 def _learning_curve(journal: Path, task: TaskInfo, history: Sequence[RoundAccuracy]) -> list[Measured]:
     """The task's labels and how many of its held-out items were right, after each of its rounds."""
-    labels, curve, ids = 0, [], range(task.first, task.first + task.count)
+    labels, curve = 0, []
     measured = {after.round: after.accuracy[task.index] for after in history if after.task == task.index}
     for step in read_steps(journal, "label", task=task.index):
         held = set(step.result["held"])  # some may have been skipped
         learned = [item for item, _ in (*step.result["labels"], *step.result.get("late", ())) if item not in held]
-        labels += sum(item in ids for item in learned)  # late labels may be of earlier tasks
+        labels += sum(item in task for item in learned)  # late labels may be of earlier tasks
         if step.round is not None and (accuracy := measured.get(step.round)) is not None:
             curve.append(Measured(labels, round(accuracy.value * accuracy.count / 100), accuracy.count))
     return curve
@@ -264,7 +253,7 @@ def _to_label(
     closed = {step.round for step in steps if step.kind == "label"}
     held = {item for step in steps if step.kind == "label" for item in step.result["held"]}
     picked = {item for step in steps if step.kind == "query" and step.round in closed for item in step.result["ids"]}
-    usable = usable_items(data, task)
+    usable = set(usable_items(data, task).tolist())
     labelled = sum(answers.get(item) is not None for item in usable - held)
     return len(usable - picked - answers.keys()), max(0, labelled - curve[-1].labels)
 
@@ -284,31 +273,28 @@ def training_gain(history: Sequence[RoundAccuracy]) -> TrainingGain | None:
 
 def last_predictions(journal: Path) -> Predictions:
     """The class that the model gives each held-out item after its last training."""
-    _, tests, _ = _read_predictions(journal)
+    tests, _ = _read_predictions(journal)
     return tests[max(tests)] if tests else {}
 
 
 def _read_predictions(
-    journal: Path,
-) -> tuple[dict[int, int], dict[tuple[int, int], Predictions], dict[int, Predictions]]:
-    """(task of each held-out item, predictions after each round, predictions after each task)."""
-    tasks: dict[int, int] = {}
+    journal: Path, root: Mapping[int, int] | None = None
+) -> tuple[dict[tuple[int, int], Predictions], dict[int, Predictions]]:
+    """Predictions after each round, and after each task. root: what merged classes count as."""
     tests: dict[tuple[int, int], Predictions] = {}
     ends: dict[int, Predictions] = {}
-    for step in read_steps(journal, "label", "test", "evaluate"):
+    for step in read_steps(journal, "test", "evaluate"):
+        guesses = {int(item): int(guess) for item, guess, _ in step.result["predictions"]}
+        predictions = {item: root[guess] for item, guess in guesses.items()} if root else guesses
         assert step.task is not None
-        if step.kind == "label":
-            tasks |= dict.fromkeys(step.result["held"], step.task)
-            continue
-        predictions = {int(item): int(guess) for item, guess, _ in step.result["predictions"]}
         if step.round is not None:
             tests[step.task, step.round] = predictions
         else:
             ends[step.task] = predictions
-    return tasks, tests, ends
+    return tests, ends
 
 
-def _grouped(items: Iterable[int], groups: dict[int, int]) -> dict[int, list[int]]:
+def _grouped(items: Iterable[int], groups: Mapping[int, int]) -> dict[int, list[int]]:
     """The items of each group, such as a task or a class."""
     grouped: dict[int, list[int]] = {}
     for item in items:
@@ -316,19 +302,14 @@ def _grouped(items: Iterable[int], groups: dict[int, int]) -> dict[int, list[int
     return grouped
 
 
-def _mapped(predictions: Predictions, root: dict[int, int]) -> Predictions:
-    """With merged classes as those that they count as now."""
-    return {item: root[guess] for item, guess in predictions.items()}
+def _accuracy(guesses: Predictions, truth: Mapping[int, int], items: Sequence[int]) -> Estimate:
+    return share(sum(guesses.get(item) == truth[item] for item in items), len(items))
 
 
-def _hits(predictions: Predictions, truth: dict[int, int], items: list[int]) -> set[int]:
-    return {item for item in items if predictions.get(item) == truth[item]}
-
-
-def _fall(before: Predictions, after: Predictions, truth: dict[int, int], items: list[int]) -> Estimate:
+def _fall(before: Predictions, after: Predictions, truth: Mapping[int, int], items: Sequence[int]) -> Estimate:
     """How many points of accuracy on these items were lost between two predictions."""
-    then, now = _hits(before, truth, items), _hits(after, truth, items)
-    return change(len(then - now), len(now - then), len(items))
+    right = [(before.get(item) == truth[item], after.get(item) == truth[item]) for item in items]
+    return change(right.count((True, False)), right.count((False, True)), len(items))
 
 
 @dataclass(frozen=True)
@@ -349,12 +330,11 @@ def by_class(estimates: Estimates, classes: Iterable[int]) -> list[ClassEstimate
     held: Counter[int] = Counter()
     for (label, _), count in estimates.confusion.items():
         held[label] += count
-    right = {id: estimates.confusion.get((id, id), 0) for id in held}
     return [
         ClassEstimate(
             id,
             estimates.labels_by_class.get(id, 0),
-            share(right[id], held[id]) if held[id] else None,
+            share(estimates.confusion.get((id, id), 0), held[id]) if held[id] else None,
             estimates.class_forgetting.get(id),
         )
         for id in classes

@@ -12,13 +12,11 @@ import csv
 import io
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accuacl.base.files import write_bytes, write_text
 from accuacl.experiments import read_steps
-from accuacl.labeling.store import Person
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
@@ -31,7 +29,7 @@ COMMENTS = (*WHICH, "kind", "comment", "person", "time")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what begins a formula
 
 Rows = list[dict[str, Any]]
-Which = Callable[[int], dict[str, Any]]  # the columns that identify an item
+Common = Callable[[int, int | None, float], dict[str, Any]]  # (item, person, time) to columns that all tables have
 
 
 def write_answers(project: Project, out: Path, whole_places: bool = True) -> list[Path]:
@@ -40,27 +38,40 @@ def write_answers(project: Project, out: Path, whole_places: bool = True) -> lis
     whole_places: sources are whole paths, not names alone.
     """
     text = ("text",) if project.settings.kind == "texts" else ()
-    which = partial(_which, project, project.store.rounds_of_items(), whole_places)
-    labels, skips = _answers(project, which)
-    _write_csv(out / "labels.csv", (*COLUMNS, *text), labels)
+    rounds = project.store.rounds_of_items()
+    people: dict[int | None, str] = {person.id: person.name for person in project.store.people()}
+
+    def common(item: int, person: int | None, when: float) -> dict[str, Any]:
+        """The columns that all tables have: of which item, by whom, when."""
+        shown, task = project.item(item), project.tasks.find(item)
+        source = task.source(whole_places)
+        row = dict(zip(WHICH, (item, task.index + 1, rounds[item] + 1, source, shown.name), strict=True))
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
+        return row | {"text": shown.text, "person": people.get(person), "time": at}
+
+    labels, skips = _answers(project, common)
     _write_parquet(out / "labels.parquet", labels, text)
-    _write_csv(out / "skipped.csv", (*SKIPPED, *text), skips)
-    _write_csv(out / "answers.csv", (*ANSWERS, *text), _every_answer(project, which))
-    _write_csv(out / "comments.csv", (*COMMENTS, *text), _comments(project, which))
+    tables = {
+        "labels.csv": ((*COLUMNS, *text), labels),
+        "skipped.csv": ((*SKIPPED, *text), skips),
+        "answers.csv": ((*ANSWERS, *text), _every_answer(project, common)),
+        "comments.csv": ((*COMMENTS, *text), _comments(project, common)),
+    }
+    for name, (columns, rows) in tables.items():
+        write_csv(out / name, [columns, *([row.get(column) for column in columns] for row in rows)])
     return [out / name for name in ("labels.csv", "labels.parquet", "skipped.csv", "answers.csv", "comments.csv")]
 
 
-def _answers(project: Project, which: Which) -> tuple[Rows, Rows]:
+def _answers(project: Project, common: Common) -> tuple[Rows, Rows]:
     """The present labels, and what is skipped."""
     held = {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
     classes = {c.id: c.name for c in project.store.classes()}
-    people = {person.id: person for person in project.store.people()}
     shown = project.store.guesses_shown()
     reasons = {(answer.item, answer.time): answer.reason for answer in project.store.every_answer() if answer.reason}
     labels: Rows = []
     skips: Rows = []
     for answer in project.store.answers():
-        row = which(answer.item) | _who(people, answer.person, answer.time)
+        row = common(answer.item, answer.person, answer.time)
         if answer.class_id is None:
             skips.append(row | {"reason": reasons.get((answer.item, answer.time))})
             continue
@@ -70,18 +81,16 @@ def _answers(project: Project, which: Which) -> tuple[Rows, Rows]:
     return labels, skips
 
 
-def _every_answer(project: Project, which: Which) -> Rows:
+def _every_answer(project: Project, common: Common) -> Rows:
     """Labels, skips, opinions and corrections, first to last."""
-    classes = {c.id: c.name for c in project.store.classes()}
-    people = {person.id: person for person in project.store.people()}
+    classes: dict[int | None, str | None] = {None: None} | {c.id: c.name for c in project.store.classes()}
     return [
-        which(answer.item)
-        | _who(people, answer.person, answer.time)
+        common(answer.item, answer.person, answer.time)
         | {
             "kind": answer.kind,
-            "class": None if answer.class_id is None else classes[answer.class_id],
+            "class": classes[answer.class_id],
             "seconds": None if answer.seconds is None else round(answer.seconds, 1),
-            "guess_shown": None if answer.shown is None else classes[answer.shown],
+            "guess_shown": classes[answer.shown],
             "undone": answer.undone,
             "reason": answer.reason,
         }
@@ -89,26 +98,13 @@ def _every_answer(project: Project, which: Which) -> Rows:
     ]
 
 
-def _comments(project: Project, which: Which) -> Rows:
+def _comments(project: Project, common: Common) -> Rows:
     """What people wrote, and what they flagged, first to last."""
-    people = {person.id: person for person in project.store.people()}
     return [
-        which(event.item) | _who(people, event.person, event.time) | {"kind": event.kind, "comment": event.text or ""}
+        common(event.item, event.person, event.time) | {"kind": event.kind, "comment": event.text or ""}
         for event in project.store.comments()
         if event.item is not None
     ]
-
-
-def _which(project: Project, rounds: dict[int, int], whole_places: bool, item: int) -> dict[str, Any]:
-    shown, task = project.item(item), project.tasks.find(item)
-    source = task.place if whole_places else Path(task.place).name
-    which = dict(zip(WHICH, (item, task.index + 1, rounds[item] + 1, source, shown.name), strict=True))
-    return which | ({"text": shown.text} if project.settings.kind == "texts" else {})
-
-
-def _who(people: dict[int, Person], person: int | None, when: float) -> dict[str, Any]:
-    name = people[person].name if person in people else None
-    return {"person": name, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))}
 
 
 def _write_parquet(path: Path, rows: Rows, text: tuple[str, ...]) -> None:
@@ -119,10 +115,6 @@ def _write_parquet(path: Path, rows: Rows, text: tuple[str, ...]) -> None:
     sink = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(zip((*COLUMNS, *text), kinds, strict=True)))), sink)
     write_bytes(path, sink.getvalue())
-
-
-def _write_csv(path: Path, columns: Sequence[str], rows: Rows) -> None:
-    write_csv(path, [columns, *([row.get(name) for name in columns] for row in rows)])
 
 
 def write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:

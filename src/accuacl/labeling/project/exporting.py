@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
+import logging
 import time
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor, nn
 
 import accuacl
-from accuacl.base.errors import InputError
-from accuacl.base.files import filling, reading, write_text
+from accuacl.base.errors import InputError, install
+from accuacl.base.files import filling, reading, write_bytes, write_text
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.experiments import read_steps
-from accuacl.labeling.project import loader
-from accuacl.labeling.project.erasing import erased_rows, forgotten_rows
-from accuacl.labeling.project.estimates import Estimates, interval_text
-from accuacl.labeling.project.exported_model import class_columns, write_model, write_onnx
+from accuacl.experiments import checkpoints, read_steps
+from accuacl.experiments.heads import KERNELS
+from accuacl.labeling.project import loader, table_encoder, tables
+from accuacl.labeling.project.encoders import load_backbone, token_table, word_weights
+from accuacl.labeling.project.erasing import forgotten_rows, usable_items
+from accuacl.labeling.project.estimates import interval_text
 from accuacl.labeling.project.exported_tables import write_answers, write_csv
 from accuacl.labeling.project.images import read_images
-from accuacl.labeling.project.learned import Networks, prepared_tasks
+from accuacl.labeling.project.learned import Networks
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import NONE
+from accuacl.labeling.project.settings import NONE, WORD_VECTORS
+from accuacl.labeling.project.task_inputs import LIMIT, SCALE, load_scale
 from accuacl.labeling.project.tasks import read_like
+from accuacl.labeling.store import counts_as
 
+LARGEST_ERROR = 1e-3  # of a probability in model.onnx
 BLOCK = 4096  # items whose predictions are made at a time
 ITEMS = {
     "images": "a.jpg b.jpg",
@@ -56,10 +67,8 @@ def export(
         if out.exists() and any(out.iterdir()):
             raise InputError(f"{out} is not empty; choose another folder.")
     learned = bool(read_steps(project.journal, "train"))
-    if predict is not None and not learned:
-        raise InputError("nothing has been learned yet, so nothing can be predicted; label a round first.")
-    if onnx and not learned:
-        raise InputError("nothing has been learned yet, so there is no model for --onnx; label a round first.")
+    if (predict is not None or onnx) and not learned:
+        raise InputError("nothing has been learned yet, so there is no model to predict with; label a round first.")
     items = None
     if predict is not None and project.settings.kind == "images":
         items = read_images(predict, on_progress, whole=True)
@@ -70,8 +79,7 @@ def export(
         if learned:
             written += write_model(project, out)
             write_text(out / "MODEL_CARD.md", model_card(project, whole_places))
-            written.append(out / "MODEL_CARD.md")
-            written.append(_write_unlabelled(project, out, on_progress, whole_places))
+            written += [out / "MODEL_CARD.md", _write_unlabelled(project, out, on_progress, whole_places)]
         if onnx:
             written.append(write_onnx(out))
         if items is not None:
@@ -81,20 +89,16 @@ def export(
 
 def _write_unlabelled(project: Project, out: Path, on_progress: OnProgress, whole_places: bool) -> Path:
     """Predictions for every unlabelled item of the embedded tasks, the least certain first."""
-    prepared, tasks = prepared_tasks(project.tasks), project.tasks.all()
-    networks = Networks(project.settings, project.weights, project.tasks)
-    for made in prepared:
-        networks.open(made)
+    networks = Networks.with_all(project)
     handle = read_steps(project.journal, "train")[-1].result
     model, seen = networks.model(handle), np.array(handle["seen"], np.int64)
     names, columns = class_columns(project, handle["seen"])
     merge = np.eye(len(names), dtype=np.float32)[columns]
     labelled, text = project.store.labels(), ("text",) if project.settings.kind == "texts" else ()
     rows: list[list[Any]] = []
-    for task, made in zip(tasks, prepared, strict=False):
-        left_out = erased_rows(project.tasks, task).union(made["bad"])
-        ids = np.array([i for i in task.ids.tolist() if i - task.first not in left_out and i not in labelled], np.int64)
-        table, source = project.tasks.table(task.index), task.place if whole_places else Path(task.place).name
+    for task in project.tasks.all()[: len(networks.opened)]:
+        ids = np.setdiff1d(usable_items(project.tasks, task), list(labelled))
+        table, source = project.tasks.table(task.index), task.source(whole_places)
         for start in range(0, len(ids), BLOCK):
             block = ids[start : start + BLOCK]
             p = networks.features(model, block, seen).probabilities @ merge
@@ -125,16 +129,177 @@ def _predictions(items: NewItems, out: Path, on_progress: OnProgress) -> Path:
     return out / "predictions.csv"
 
 
+# The model
+
+
+def write_model(project: Project, out: Path) -> list[Path]:
+    """Write the model after its last training; the files."""
+    s = project.settings
+    handle = read_steps(project.journal, "train")[-1].result
+    trained = checkpoints.load_tensors(project.weights, handle)
+    names, columns = class_columns(project, handle["seen"])
+    about: dict[str, Any] = {"kind": s.kind, "classes": names, "columns": columns, "limit": LIMIT}
+    about |= {"network": NONE, "layer": ""}
+    state = {f"head.{key}": trained[key][handle["seen"]] for key in ("head.weight", "head.bias") if key in trained}
+    if s.frozen:
+        state |= {f"head.{key}": value for key, value in trained.items() if key.startswith("embed.")}
+    if "head.support" in trained:
+        which, blocks, shares = (trained[f"head.{name}"].tolist() for name in ("kernels", "columns", "shares"))
+        terms = zip(which, blocks, shares, strict=True)
+        about["kernel"] = [(KERNELS[kernel], *block, share) for kernel, block, share in terms]
+        tensors = {"head.head.support": trained["head.support"], "head.head.reference": trained["head.reference"]}
+        state |= {key: value for key, value in tensors.items() if len(value)}
+    if s.has_network:
+        backbone = load_backbone(s)
+        network = {f"embed.{key}": value for key, value in backbone.embed.state_dict().items()} if s.frozen else trained
+        state |= {f"network.{k.removeprefix('embed.')}": v for k, v in network.items() if k.startswith("embed.")}
+        about |= {"network": "own" if s.own else s.model, "layer": getattr(backbone.embed, "name", ""), "side": s.side}
+        about |= {"mean": backbone.transform.mean, "std": backbone.transform.std}
+    first, copies = project.tasks.folder_of(0), {"model.py": Path(loader.__file__)}
+    if s.own:
+        own, _, about["function"] = s.model.rpartition(":")
+        copies["own_model.py"] = Path(own)
+    if (first / SCALE).exists():
+        scale = load_scale(project.tasks)
+        state |= {f"scale.{key}": torch.from_numpy(np.array(value)) for key, value in scale.items()}
+    if s.kind == "files":
+        about["length"] = len(state["scale.mean"])
+    if s.kind == "texts":
+        about |= {"texts": "own" if s.own else "onnx" if s.sentence_model else s.model, "words": s.words}
+    if s.sentence_model:
+        copies |= {loader.SENTENCES: s.files[0], "tokenizer.json": s.files[1]}
+    elif s.kind == "texts" and not s.own:
+        state["idf"] = torch.from_numpy(word_weights(first / "words.json"))
+    if s.model == WORD_VECTORS:
+        state["tokens"] = torch.from_numpy(token_table(s))
+        copies["tokenizer.json"] = s.files[1]
+    if s.kind == "vectors":
+        about["length"] = project.tasks.width()
+    if s.kind == "tables":
+        copies |= {"table.json": first / tables.FILE, "table_encoder.py": Path(table_encoder.__file__)}
+    checkpoints.save_tensors(out / "model.safetensors", state)
+    write_text(out / "model.json", json.dumps(about, indent=1) + "\n")
+    for name, file in copies.items():
+        with reading(file):
+            data = file.read_bytes()
+        write_bytes(out / name, data)
+    return [out / name for name in ("model.safetensors", "model.json", *copies)]
+
+
+def class_columns(project: Project, seen: list[int]) -> tuple[list[str], list[int]]:
+    """Names of the classes that the model knows, and for each column of its head which of them it counts as."""
+    classes = project.store.classes()
+    names, final = {c.id: c.name for c in classes}, counts_as(classes)
+    kept = sorted({final[id] for id in seen})
+    return [names[id] for id in kept], [kept.index(final[id]) for id in seen]
+
+
+def write_onnx(folder: Path) -> Path:
+    """Make model.onnx of the model that was exported to the folder.
+
+    Its input `inputs` has a row for each item: pixels in [0, 1] (3 x side x side), the numbers of a vector, or the
+    vector of a text, as `model.py` makes it. Its output is `probabilities`; its metadata have the `classes` as JSON.
+    """
+    try:
+        import onnxruntime
+        import onnxscript  # noqa: F401 - torch's exporter needs it
+    except ImportError as error:
+        raise InputError(f"--onnx needs the extra `onnx` ({error}); {install('onnx')}.") from None
+    model = loader.load(folder)
+    example = _example(model)
+    whole = _Whole(model).eval()
+    with _silence():
+        program: Any = torch.onnx.export(
+            whole,
+            (example,),
+            dynamo=True,
+            input_names=["inputs"],
+            output_names=["probabilities"],
+            dynamic_shapes=({0: torch.export.Dim("items", min=1)},),
+            verbose=False,
+        )
+    proto = program.model_proto
+    proto.metadata_props.add(key="classes", value=json.dumps(model.classes, ensure_ascii=False))
+    data = proto.SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    for rows in (example, example[:1]):
+        (probabilities,) = session.run(None, {"inputs": rows.numpy()})
+        with torch.inference_mode():
+            off = float(np.abs(probabilities - whole(rows).numpy()).max())
+        if not off < LARGEST_ERROR:
+            raise InputError(f"the ONNX model gives other probabilities (by {off:.2g}); export it without --onnx.")
+    write_bytes(folder / "model.onnx", data)
+    return folder / "model.onnx"
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Suppress what torch's exporter prints about its work, and about packages that it does not need."""
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        log.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            log.setLevel(level)
+
+
+def _example(model: loader.Model) -> Tensor:
+    """Three items of the shape that the model takes, to trace and to check it with."""
+    about = model.about
+    shape: tuple[int, ...] = (3, about["side"], about["side"]) if about["kind"] == "images" else ()
+    shape = shape or (about.get("length") or len(model.state["scale.mean"]),)
+    return torch.from_numpy(np.random.default_rng(0).random((3, *shape), np.float32))
+
+
+class _Whole(nn.Module):
+    """The model as a module, from inputs to probabilities."""
+
+    def __init__(self, model: loader.Model) -> None:
+        super().__init__()
+        self.network = model.embed
+        self.model = model
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.model.forward(x)
+
+
+# The model card
+
+
 def model_card(project: Project, whole_places: bool = True) -> str:
     """What the model is, was made from and is good for, in Markdown. whole_places: as in `export`."""
     s, estimates = project.settings, project.estimates()
     names = {label.id: label.name for label in project.store.classes()}
     network = "none: the data are their own embedding" if s.model == NONE else Path(s.model).name
+    tasks = [
+        (
+            str(task.index + 1),
+            task.kind,
+            str(task.count - len(forgotten_rows(project.tasks, task))),
+            str(project.store.used(task.index)),
+            task.source(whole_places),
+        )
+        for task in project.tasks.all()
+    ]
     counts = sorted(estimates.labels_by_class.items(), key=lambda pair: -pair[1])
+    measured = [
+        (str(t.task + 1), str(t.now.count), *map(interval_text, (t.learned, t.now, t.forgetting)))
+        for t in estimates.tasks
+    ]
+    quality = ["Nothing was held out, so nothing is known about its accuracy on new data."]
+    if measured:
+        quality = [
+            "Percent of held-out items that are right, with 95 % intervals. They were drawn at random from each task's "
+            "pool and never used for training.",
+            _table(("task", "held out", "when learned", "now", "forgetting"), measured),
+        ]
     blocks = [
         f"# Model card\n\nMade by accuacl {accuacl.__version__} on {time.strftime('%Y-%m-%d', time.gmtime())}.",
         "## Data",
-        _table(("task", "kind", "items", "labels", "source"), _tasks(project, whole_places)),
+        _table(("task", "kind", "items", "labels", "source"), tasks),
         "## Classes",
         _table(("class", "labels"), [(names[id], str(count)) for id, count in counts]),
         "## Model",
@@ -142,7 +307,8 @@ def model_card(project: Project, whole_places: bool = True) -> str:
         f"- head: {'kernel' if s.learner == 'kernel' else s.head}\n- learner: {s.learner}\n"
         f"- items to label were chosen by: {s.strategy}\n- seed: {s.seed}",
         "## How good it is",
-        *_quality(estimates),
+        *quality,
+        *([estimates.calibration] if estimates.calibration else []),
         "## Limits",
         "The estimates hold for data like the pools above, labelled by the same people. Classes with few labels are "
         "known badly; an item of no known class gets one of these classes nevertheless.",
@@ -152,37 +318,8 @@ def model_card(project: Project, whole_places: bool = True) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _quality(estimates: Estimates) -> list[str]:
-    calibration = [estimates.calibration] if estimates.calibration else []
-    if not estimates.tasks:
-        return ["Nothing was held out, so nothing is known about its accuracy on new data.", *calibration]
-    columns = ("task", "held out", "when learned", "now", "forgetting")
-    rows = [
-        (str(t.task + 1), str(t.now.count), *map(interval_text, (t.learned, t.now, t.forgetting)))
-        for t in estimates.tasks
-    ]
-    return [
-        "Percent of held-out items that are right, with 95 % intervals. They were drawn at random from each task's "
-        "pool and never used for training.",
-        _table(columns, rows),
-        *calibration,
-    ]
-
-
-def _tasks(project: Project, whole_places: bool) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = []
-    for task in project.tasks.all():
-        source = task.place if whole_places else Path(task.place).name
-        count = task.count - len(forgotten_rows(project.tasks, task))
-        rows.append((str(task.index + 1), task.kind, str(count), str(project.store.used(task.index)), source))
-    return rows
-
-
 def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """In Markdown; what people typed stays in its cell and is not read as markup."""
+    escaped = str.maketrans({letter: f"\\{letter}" for letter in "|\\`<>*_[]"})
     lines = [columns, ("---",) * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(_escaped(cell) for cell in line)} |" for line in lines)
-
-
-def _escaped(cell: str) -> str:
-    """What people typed, so that it stays in its cell and is not read as markup."""
-    return "".join(f"\\{letter}" if letter in "|\\`<>*_[]" else letter for letter in " ".join(cell.split()))
+    return "\n".join(f"| {' | '.join(' '.join(cell.split()).translate(escaped) for cell in line)} |" for line in lines)

@@ -17,14 +17,14 @@ import numpy as np
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import make_folder, reading, write_text
+from accuacl.base.files import make_folder, read_json, write_text
 from accuacl.base.machine import sync_folder
 from accuacl.experiments import Handle, Journal, Step, checkpoints, read_steps
 from accuacl.experiments.heads import Sums, examples_of, fit_like, sums_of, together, without
 from accuacl.labeling.project.erasing import FORGET_PLAN, erased_rows, forget_items
 from accuacl.labeling.project.given_labels import drop_given
 from accuacl.labeling.project.learned import difference_from_fit, load_sums, row_from_source, rows_of, save_sums
-from accuacl.labeling.project.people_state import taught_by
+from accuacl.labeling.project.rounds import taught_by
 from accuacl.labeling.project.settings import STATISTICS
 from accuacl.labeling.project.tasks import Item, Tasks
 from accuacl.labeling.store import merges
@@ -33,19 +33,10 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
 
 ASIDE = "forgetting"  # the folder in weights/ with the files that will take the place of others
-SCALES = "means and deviations of the columns (scale.safetensors)"
-STAY = {  # by kind: what the first task's items were measured for, all at once
+STAY = {  # by kind: the files with what was measured on all items of the first task together
     "texts": "how common words are (words.json) and how long vectors are (scale.safetensors)",
     "tables": "means, deviations and quantiles of columns (table.json) and how long rows are (scale.safetensors)",
 }
-
-
-@dataclass(frozen=True)
-class ForgetPlan:
-    """off: how the sums differ when the items are put back, None if they had no share; as_before: as in the report."""
-
-    off: float | None
-    as_before: bool
 
 
 @dataclass(frozen=True)
@@ -77,7 +68,7 @@ class ForgetReport:
                 "erased"
             )
         if self.measured:
-            what = STAY.get(self.kind, SCALES)
+            what = STAY.get(self.kind, "means and deviations of the columns (scale.safetensors)")
             if self.kind == "tables" and self.by_sums:
                 what = f"names of categories, if the first task has ended, {what}"
             sentences.append(
@@ -95,12 +86,14 @@ class ForgetReport:
         return f"the model differs from one fitted without them from scratch by {self.difference:.0e}"
 
 
-def plan_forgetting(project: Project, items: list[int], column: str) -> ForgetPlan:
-    """Write down what has to be done; column: that of texts, where an item must be read again from its file."""
+def plan_forgetting(project: Project, items: list[int], column: str) -> tuple[float | None, bool]:
+    """Write down what has to be done; `difference` of the sums and `as_before`, as in the report.
+
+    column: that of texts, where an item must be read again from its file.
+    """
     if not project.settings.exact:
-        raise InputError(
-            f"{project.settings.learner} cannot take back what it has learned; only ridge and kernel forget items."
-        )
+        learner = project.settings.learner
+        raise InputError(f"{learner} cannot take back what it has learned; only ridge and kernel forget items.")
     shutil.rmtree(project.weights / ASIDE, ignore_errors=True)  # of a process that was killed here
     make_folder(project.weights / ASIDE)
     by_sums, trained = project.settings.keep == STATISTICS, read_steps(project.journal, "train")
@@ -109,37 +102,40 @@ def plan_forgetting(project: Project, items: list[int], column: str) -> ForgetPl
     finished = last is not None and bool(read_steps(project.journal, "evaluate", task=last.task))
     handles: dict[str, Handle] = {}
     offs: list[float] = []
-    sums: Sums | None = None
+    sums: Sums = {}
     for step in read_steps(project.journal, "memory"):
         handle = step.result["file"]
         if handle is None or not (project.weights / handle["file"]).exists():
             continue
-        if not by_sums:
-            handles[handle["file"]] = _smaller_memory(project, handle, items)
-            continue
-        sums, each = _taken_out(project, step, items, column)
-        offs += each
-        handles[handle["file"]] = save_sums(project.weights / ASIDE / handle["file"], sums)
-    fitted = last is not None and by_sums and finished
-    if last is not None and fitted:  # without a share in the sums the model is as it was
-        refit = sums is not None and bool(offs)
-        new = _fitted(project, last.result, trained[-1].result, sums) if refit and sums else last.result
-        handles[last.result["file"]] = new
-    again = [last.task, last.round] if last is not None and not fitted else None
-    tested = [last.task, last.round] if last is not None and fitted and offs else None
+        aside = project.weights / ASIDE / handle["file"]
+        if by_sums:
+            sums, each = _taken_out(project, step, items, column)
+            offs += each
+            handles[handle["file"]] = save_sums(aside, sums)
+        else:
+            arrays = checkpoints.load_arrays(project.weights, handle)
+            kept = ~np.isin(arrays["ids"], items)
+            smaller = checkpoints.save_arrays(aside, {name: array[kept] for name, array in arrays.items()})
+            handles[handle["file"]] = dict(smaller)
+    again = tested = None
+    if last is not None and by_sums and finished:  # without a share in the sums the model is as it was
+        refitted = _fitted(project, last.result, trained[-1].result, sums) if sums and offs else last.result
+        handles[last.result["file"]] = refitted
+        tested = [last.task, last.round] if offs else None
+    elif last is not None:
+        again = [last.task, last.round]
     nothing = [[step.task, step.round] for step in trained if step not in still]
     planned = {"items": items, "files": handles, "again": again, "tested": tested, "nothing": nothing}
     write_text(project.directory / FORGET_PLAN, json.dumps(planned) + "\n")
-    return ForgetPlan(max(offs, default=None), as_before=tested is not None)
+    return max(offs, default=None), tested is not None
 
 
 def finish_forgetting(project: Project, journal: Journal) -> None:
     """Do what `plan_forgetting` has written down, from the beginning or the rest of it."""
     path, weights = project.directory / FORGET_PLAN, project.weights
-    if not path.exists():
+    planned = read_json(path)
+    if planned is None:
         return
-    with reading(path):
-        planned = json.loads(path.read_text(encoding="utf-8"))
     journal.rewrite(lambda *record: _without_items(planned, project.tasks, *record))
     for name in planned["files"]:
         if (weights / ASIDE / name).exists():
@@ -151,34 +147,26 @@ def finish_forgetting(project: Project, journal: Journal) -> None:
     drop_given(project.tasks, set(planned["items"]))
     project.store.forget(planned["items"])
     for task in project.tasks.all():
-        rows = [item - task.first for item in planned["items"] if item in task.ids]
+        rows = [item - task.first for item in planned["items"] if item in task]
         if rows:
             forget_items(project.tasks, task, rows)
     path.unlink()
     shutil.rmtree(weights / ASIDE, ignore_errors=True)
 
 
-def report_forgetting(project: Project, items: list[Item], planned: ForgetPlan) -> ForgetReport:
+def report_forgetting(project: Project, items: list[Item], off: float | None, as_before: bool) -> ForgetReport:
     """What was forgotten, and the proof of it, when all is done."""
     by_sums, model = project.settings.keep == STATISTICS, bool(read_steps(project.journal, "train"))
-    off = planned.off
     if model and not by_sums:
-        off = difference_from_fit(project.directory, project.settings, project.tasks)
+        off = difference_from_fit(project)
     measured = any(item.task == 0 for item in items) and (project.tasks.folder_of(0) / "inputs.json").exists()
-    return ForgetReport(items, project.settings.kind, by_sums, model, off, planned.as_before, measured)
+    return ForgetReport(items, project.settings.kind, by_sums, model, off, as_before, measured)
 
 
 def _taught(project: Project, training: Step) -> dict[int, int]:
     """What a training has learned of its own task."""
     answers = read_steps(project.journal, "label", task=training.task)
     return taught_by(step for step in answers if (step.round or 0) <= (training.round or 0))
-
-
-def _smaller_memory(project: Project, handle: Handle, items: list[int]) -> Handle:
-    arrays = checkpoints.load_arrays(project.weights, handle)
-    kept = ~np.isin(arrays["ids"], items)
-    path = project.weights / ASIDE / handle["file"]
-    return dict(checkpoints.save_arrays(path, {name: array[kept] for name, array in arrays.items()}))
 
 
 def _taken_out(project: Project, memory: Step, items: list[int], column: str) -> tuple[Sums, list[float]]:
@@ -237,7 +225,8 @@ def _without_items(
     if [task, round] in planned["nothing"] and kind in ("train", "test"):
         return None
     if kind == "data" and task is not None:
-        rows = {item - tasks.all()[task].first for item in gone if item in tasks.all()[task].ids}
+        info = tasks.all()[task]
+        rows = {item - info.first for item in gone if item in info}
         return result | {"bad": sorted(rows | set(result["bad"]))}
     if kind == "query":
         aligned = _aligned(result, gone, ("ids", "guess", "confidence"))

@@ -7,16 +7,15 @@ file that cannot be taken are refused, each with a sentence.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from accuacl.base.errors import InputError, counted, listed
-from accuacl.base.files import Lock, reading, write_text
+from accuacl.base.files import Lock, read_json, write_text
 from accuacl.experiments.data import DataTable, read_table
-from accuacl.labeling.project.erasing import erased_rows, forgotten_rows
+from accuacl.labeling.project.erasing import ItemFinder
 from accuacl.labeling.project.exported_tables import without_escape
 from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.store import GivenLabel, Store, clean_name, living, meant, near_names
@@ -69,8 +68,7 @@ def waiting_labels(store: Store, tasks: Tasks) -> GivenLabels:
 def describe_given(store: Store, tasks: Tasks, task: int) -> list[str]:
     """How many labels were there before anybody was asked: those of a task that count, and those that wait."""
     sentences = []
-    labels = store.labels() if task >= 0 else {}
-    if free := sum(item in labels for item in (store.unasked(task) if labels else [])):
+    if task >= 0 and (free := len(store.labels().keys() & set(store.unasked(task)))):
         more = counted(free, "more label")
         sentences.append(f"task {task + 1} has {more}, given before anybody was asked, which cost none of the budget.")
     if wait := len(waiting_labels(store, tasks)):
@@ -81,11 +79,7 @@ def describe_given(store: Store, tasks: Tasks, task: int) -> list[str]:
 
 def _from_files(tasks: Tasks, task: int) -> GivenLabels:
     """The labels of a task that came in files."""
-    path = tasks.folder_of(task) / FILE
-    if not path.exists():
-        return {}
-    with reading(path):
-        content = json.loads(path.read_text(encoding="utf-8"))
+    content = read_json(tasks.folder_of(task) / FILE) or {}
     return {int(item): (label, who) for item, (label, who) in content.items()}
 
 
@@ -93,19 +87,20 @@ def drop_given(tasks: Tasks, items: set[int]) -> None:
     """Remove the labels of items from the files."""
     for task in tasks.all():
         labels = _from_files(tasks, task.index)
-        left = {item: label for item, label in labels.items() if item not in items}
-        if left != labels:
-            write_text(tasks.folder_of(task.index) / FILE, json.dumps(left, ensure_ascii=False) + "\n")
+        if not items.isdisjoint(labels):
+            _write(tasks, task.index, {item: label for item, label in labels.items() if item not in items})
 
 
 def _keep(tasks: Tasks, labels: GivenLabels) -> None:
     """Write labels down, task by task; those that are there for the same items are replaced."""
     with Lock(tasks.folder / "lock", wait=True):
         for task in tasks.all():
-            own = {item: label for item, label in labels.items() if item in task.ids}
-            if own:
-                together = _from_files(tasks, task.index) | own
-                write_text(tasks.folder_of(task.index) / FILE, json.dumps(together, ensure_ascii=False) + "\n")
+            if own := {item: label for item, label in labels.items() if item in task}:
+                _write(tasks, task.index, _from_files(tasks, task.index) | own)
+
+
+def _write(tasks: Tasks, task: int, labels: GivenLabels) -> None:
+    write_text(tasks.folder_of(task) / FILE, json.dumps(labels, ensure_ascii=False) + "\n")
 
 
 # Files of labels
@@ -143,13 +138,13 @@ def take_label_file(
     refused, known = [], 0
     for row, value in enumerate(table.values(class_column)):
         try:
-            items = finder.items(item_column, table, row)
+            items = _items_of(finder, item_column, table, row)
             label = _class_named(value, table, classes, new_classes)
             for item in items:
                 old = answers.get(item)
                 before = names[old] if old is not None else labels.get(item, (label,))[0]
                 if before != label:
-                    name = finder.name(item)
+                    name = project.item(item).name
                     raise InputError(f"{name!r} is labelled {before!r} and not {label!r}; correct it there")
                 if item in answers or wait.get(item, ("",))[0] == label:
                     known += 1
@@ -177,11 +172,10 @@ def add_gold(project: Project, file: Path) -> tuple[int, int]:
     known: dict[int, int] = {}
     for row, value in enumerate(table.values(class_column)):
         try:
-            items = finder.items(item_column, table, row)
-            label = _class_named(value, table, names, None)
+            items = _items_of(finder, item_column, table, row)
+            known |= dict.fromkeys(items, classes[_class_named(value, table, names, None)])
         except InputError as error:
             raise InputError(f"{table.where(row)}: {error}.") from None
-        known |= dict.fromkeys(items, classes[label])
     if not known:
         raise InputError(f"{file} has no rows; give items and their classes.")
     project.store.set_gold(known)
@@ -190,16 +184,16 @@ def add_gold(project: Project, file: Path) -> tuple[int, int]:
 
 def _columns(table: DataTable, kind: str, label_column: str | None) -> tuple[str, str]:
     """The columns that name the item and its class. label_column None: there is no such option."""
-    items = (*(["text"] if kind == "texts" else []), *ITEMS)
-    wanted = (label_column,) if label_column else CLASSES
-    columns = [next((name for name in each if name in table.names), "") for each in (items, wanted)]
-    if not all(columns):
-        has = f"has the columns {listed(table.names)}" if table.names else "is empty"
-        option = "" if label_column is None else ", or name it with --label-column"
-        raise InputError(
-            f"{table.path} {has}; give `name` (or `id`, `item`, for texts `text`) and `class` (or `label`{option})."
-        )
-    return columns[0], columns[1]
+    items = ("text", *ITEMS) if kind == "texts" else ITEMS
+    item_column = next((name for name in items if name in table.names), "")
+    class_column = next((name for name in ((label_column,) if label_column else CLASSES) if name in table.names), "")
+    if item_column and class_column:
+        return item_column, class_column
+    has = f"has the columns {listed(table.names)}" if table.names else "is empty"
+    option = "" if label_column is None else ", or name it with --label-column"
+    raise InputError(
+        f"{table.path} {has}; give `name` (or `id`, `item`, for texts `text`) and `class` (or `label`{option})."
+    )
 
 
 def _spellings(value: Any, table: DataTable) -> list[str]:
@@ -218,13 +212,10 @@ def _class_named(value: Any, table: DataTable, known: list[str], new_classes: bo
     names = [clean_name(each, "a class") for each in spellings]
     name = next((each for each in names if each in known), names[0])
     if name not in known:
-        alike = near_names(name, known)
-        if new_classes and alike:
-            raise InputError(f"there is no class {name!r}; did you mean {alike[0]}? Otherwise add it on the page")
-        if not new_classes:
-            probably = meant(name, known)
-            hint = f"did you mean {probably}? Else" if probably else "fix it, or"
-            how = "add it on the page" if new_classes is None else "give --new-classes to add it"
+        alike = next(iter(near_names(name, known)), None) if new_classes else meant(name, known)
+        if alike or not new_classes:
+            hint = f"did you mean {alike}? Else" if alike else "fix it, or"
+            how = "give --new-classes to add it" if new_classes is False else "add it on the page"
             raise InputError(f"there is no class {name!r}; {hint} {how}")
         known.append(name)
     return name
@@ -236,71 +227,48 @@ def _cell(table: DataTable, column: str, row: int) -> Any:
     return None if value == "" else value
 
 
-class ItemFinder:
-    """Items by what a file calls them."""
+def _items_of(finder: ItemFinder, column: str, table: DataTable, row: int) -> list[int]:
+    """The item that a row is of; several where a text is there more than once.
 
-    def __init__(self, tasks: Tasks) -> None:
-        self.tasks = tasks
-        self.by: dict[str, dict[str, list[int]]] = {key: defaultdict(list) for key in ("name", "text", "base")}
-        self.numbers: set[int] = set()
-        for task in tasks.all():
-            columns, erased = tasks.table(task.index), erased_rows(tasks, task)
-            gone = forgotten_rows(tasks, task)
-            for row, name in enumerate(columns["name"]):
-                if row in gone:
-                    continue
-                self.numbers.add(task.first + row)
-                spelt = {"name": name, "base": name.rpartition("/")[2]}
-                if "text" in columns and row not in erased:
-                    spelt["text"] = columns["text"][row]
-                for key, value in spelt.items():
-                    self.by[key][value].append(task.first + row)
-
-    def name(self, item: int) -> str:
-        return self.tasks.item(item).name
-
-    def items(self, column: str, table: DataTable, row: int) -> list[int]:
-        """The item that a row is of; several where a text is there more than once.
-
-        `task` and `item` tell those of one name apart, and `item` alone is enough where the name is missing.
-        """
-        spellings = _spellings(_cell(table, column, row), table) or [""]
-        wanted, number = spellings[0], _cell(table, "item", row)
-        if column == "item" or (not wanted and number is not None):
-            return [self._number(wanted or str(number))]
-        if column == "text":
-            texts = (self.by["text"].get(each, []) for each in spellings)
-            return self._some(wanted, next((items for items in texts if items), []))
-        items = next((items for items in self._called(spellings) if items), [])
+    Columns `task` and `item` tell those of one name apart, and `item` alone is enough where the name is missing.
+    """
+    spellings = _spellings(_cell(table, column, row), table) or [""]
+    wanted, number = spellings[0], _cell(table, "item", row)
+    if column == "item" or (not wanted and number is not None):
+        return [_numbered(finder, wanted or str(number))]
+    if column == "text":
+        items = next((finder.by_text[each] for each in spellings if each in finder.by_text), [])
+    else:
+        items = next((items for items in _called(finder, spellings) if items), [])
         if len(items) > 1 and (task := _cell(table, "task", row)) is not None:
-            items = [item for item in items if str(self.tasks.find(item).index + 1) == str(task)]
+            items = [item for item in items if str(finder.tasks.find(item).index + 1) == str(task)]
         if len(items) > 1 and number is not None:
-            item = self._number(str(number))
+            item = _numbered(finder, str(number))
             if item not in items:
-                raise InputError(f"item {item} is called {self.name(item)!r}, not {wanted!r}; fix one of them")
+                name = finder.tasks.item(item).name
+                raise InputError(f"item {item} is called {name!r}, not {wanted!r}; fix one of them")
             items = [item]
         if len(items) > 1:
             raise InputError(f"{len(items)} items are called {wanted!r}; say which with a column `task` or `item`")
-        return self._some(wanted, items)
+    return items or _no_item(wanted)
 
-    def _called(self, spellings: list[str]) -> Iterator[list[int]]:
-        """As the project calls it, as a path into a task's folder, as a file's name."""
-        for wanted in spellings:
-            yield self.by["name"].get(wanted, [])
-        for wanted in spellings:
-            for task in self.tasks.all():
-                if wanted.startswith(f"{task.place}/"):
-                    yield self.by["name"].get(wanted.removeprefix(f"{task.place}/"), [])
-            yield self.by["base"].get(wanted, [])
 
-    def _some(self, wanted: str, items: list[int]) -> list[int]:
-        """The items, of which there must be one."""
-        if not items:
-            short = wanted if len(wanted) <= 60 else f"{wanted[:57]}..."
-            raise InputError(f"there is no item {short!r} in this project; fix it or leave the row out")
-        return items
+def _called(finder: ItemFinder, spellings: list[str]) -> Iterator[list[int]]:
+    """Items that are called so by the project, as paths into a task's folder, or as files."""
+    for wanted in spellings:
+        yield finder.by_name.get(wanted, [])
+    for wanted in spellings:
+        for task in finder.tasks.all():
+            if wanted.startswith(f"{task.place}/"):
+                yield finder.by_name.get(wanted.removeprefix(f"{task.place}/"), [])
+        yield finder.by_file_name.get(wanted, [])
 
-    def _number(self, wanted: str) -> int:
-        if not wanted.isdecimal() or int(wanted) not in self.numbers:
-            raise InputError(f"there is no item {wanted!r} in this project; fix it or leave the row out")
-        return int(wanted)
+
+def _numbered(finder: ItemFinder, wanted: str) -> int:
+    known = wanted.isdecimal() and int(wanted) in finder.numbers
+    return int(wanted) if known else _no_item(wanted)
+
+
+def _no_item(wanted: str) -> NoReturn:
+    short = wanted if len(wanted) <= 60 else f"{wanted[:57]}..."
+    raise InputError(f"there is no item {short!r} in this project; fix it or leave the row out")

@@ -5,9 +5,8 @@ Where only statistics are kept (`--keep statistics`), the sums of each class rep
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -32,11 +31,14 @@ from accuacl.experiments.heads import (
 from accuacl.experiments.memory import Memory
 from accuacl.features import Features
 from accuacl.labeling.project.encoders import load_backbone, text_encoder, trainable_network
-from accuacl.labeling.project.erasing import erased_rows
-from accuacl.labeling.project.people_state import taught_by
+from accuacl.labeling.project.erasing import usable_items
+from accuacl.labeling.project.rounds import labels_of, taught_by
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.task_inputs import TaskInputs, embedded, encoder, load_scale, open_task_inputs, scaled
 from accuacl.labeling.project.tasks import FOLDERS, Tasks, read_like
+
+if TYPE_CHECKING:
+    from accuacl.labeling.project.project import Project
 
 
 class Networks:
@@ -50,6 +52,14 @@ class Networks:
         self._inputs: TaskInputs | None = None
         self._read = ("", dict[str, torch.Tensor]())  # the weights that were read or written last, by their hash
         self._predicting: tuple[str, models.Classifier] | None = None  # the network that predicted last, by its weights
+
+    @classmethod
+    def with_all(cls, project: Project) -> Networks:
+        """Networks that see the items of all tasks whose inputs are made."""
+        networks = cls(project.settings, project.weights, project.tasks)
+        for made in prepared_tasks(project.tasks):
+            networks.open(made)
+        return networks
 
     def open(self, prepared: dict[str, Any]) -> None:
         """See the items of the next task, which is prepared."""
@@ -72,10 +82,11 @@ class Networks:
 
     def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
         """The network at the start, or with the weights of a handle, whose head has at least `classes` rows."""
-        state = self._state_of(weights) if weights else None
-        model = self._new(len(state["head.weight"]) if state else max(1, classes))
-        if state:
-            model.load_state_dict(state)
+        if weights and weights["sha256"] != self._read[0]:
+            self._read = (weights["sha256"], checkpoints.load_tensors(self.folder, weights))
+        model = self._new(len(self._read[1]["head.weight"]) if weights else max(1, classes))
+        if weights:
+            model.load_state_dict(self._read[1])
         model.grow(classes, self.settings.seed)
         return model.to(self.device)
 
@@ -90,11 +101,6 @@ class Networks:
         self._read = (weights["sha256"], model.state_dict())
         if self.settings.frozen:
             self._predicting = (weights["sha256"], model)
-
-    def _state_of(self, weights: Handle) -> dict[str, torch.Tensor]:
-        if weights["sha256"] != self._read[0]:
-            self._read = (weights["sha256"], checkpoints.load_tensors(self.folder, weights))
-        return self._read[1]
 
     def _new(self, classes: int) -> models.Classifier:
         s = self.settings
@@ -121,88 +127,61 @@ def rows_of(settings: ProjectSettings, tasks: Tasks, items: list[int]) -> NDArra
 def row_from_source(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -> NDArray[np.float32]:
     """An item that the project has erased as the head saw it, read again from the file that it came from."""
     task = tasks.find(item)
-    number = item - task.first
-    name = tasks.table(task.index)["name"][number]
+    row, place = item - task.first, Path(task.place)
+    name = tasks.table(task.index)["name"][row]
+    lost = InputError(f"{place} no longer has {name!r}; restore it, so that what was learned from it can be removed.")
     if task.kind in FOLDERS:
-        encoded, bad = encoder(tasks, task, settings)(slice(number, number + 1))
+        encoded, bad = encoder(tasks, task, settings)([row])
         if bad:
-            raise InputError(
-                f"{name} can no longer be read in {task.place}; restore it, so that what was learned from it can be "
-                "removed."
-            )
+            raise lost
+        return scaled(encoded, load_scale(tasks))[0]
+    if not place.exists():
+        raise lost
+    source = read_like(tasks, task.kind, place, column)
+    if name not in source.names:
+        raise lost
+    items = source.only([source.names.index(name)])
+    if items.texts is not None:
+        encoded = text_encoder(settings, tasks)(items.texts)
+    elif items.vectors is not None:
+        encoded = embedded(settings, items.vectors)
     else:
-        path = Path(task.place)
-        if not path.exists():
-            raise InputError(
-                f"{path} no longer exists; restore it, so that what was learned from {name!r} can be removed."
-            )
-        source = read_like(tasks, task.kind, path, column)
-        if name not in source.names:
-            raise InputError(
-                f"{path} no longer has a row {name!r}; restore it, so that what was learned from it can be removed."
-            )
-        row = source.names.index(name)
-        if task.kind == "texts":
-            assert source.texts is not None
-            encoded = text_encoder(settings, tasks)([source.texts[row]])
-        elif task.kind == "tables":
-            assert source.shown is not None
-            encoded = tasks.schema().encode([source.shown[row]])
-        else:
-            assert source.vectors is not None
-            encoded = embedded(settings, source.vectors[[row]])
+        encoded = tasks.schema().encode(items.shown or [])
     return scaled(encoded, load_scale(tasks))[0]
 
 
-def difference_from_fit(directory: Path, settings: ProjectSettings, tasks: Tasks) -> float:
-    """By how much the model's weights differ from a fit of the labels that it was taught; relative, 0 without labels.
+def difference_from_fit(project: Project) -> float:
+    """By how much the model differs from a fit, from scratch, of the labels that it was taught; 0 without labels.
 
-    What was labelled or corrected since the last training, the next one learns.
+    Weights are compared, for a kernel head its logits of the taught items; relative to the largest. What was labelled
+    or corrected since the last training, the next one learns.
     """
-    journal = directory / "journal.sqlite"
-    handle, labels = read_steps(journal, "train")[-1].result, taught_by(read_steps(journal, "label"))
+    settings, tasks, journal = project.settings, project.tasks, project.journal
+    last, labels = read_steps(journal, "train")[-1], taught_by(read_steps(journal, "label"))
     if not labels:
         return 0.0
-    ids, seen = sorted(labels), handle["seen"]
-    networks = Networks(settings, directory / "weights", tasks)
-    for prepared in prepared_tasks(tasks):
-        networks.open(prepared)
-    model = networks.model(handle)
-    if settings.learner == "kernel":
-        return _difference_from_kernel(journal, networks, model, labels)
-    x = networks.features(model, np.array(ids, np.int64), np.array(seen)).embeddings
-    taught = torch.tensor([labels[item] for item in ids])
-    head = fit_ridge(torch.from_numpy(np.array(x)), taught, model.head.out_features)
-    weight = model.head.weight.detach().cpu().double()
-    off, largest = (weight[seen] - head.weight[seen]).abs().max(), head.weight.abs().max()
-    return float(off / largest) if largest else float(off)  # with a single class all weights are 0
+    networks = Networks.with_all(project)
+    model, seen = networks.model(last.result), np.array(last.result["seen"], np.int64)
 
+    def rows(ids: Ids) -> NDArray[np.float32]:
+        return np.array(networks.features(model, ids, seen).embeddings)
 
-def _difference_from_kernel(
-    journal: Path, networks: Networks, model: models.Classifier, labels: dict[int, int]
-) -> float:
-    """By how much logits of the taught items differ from those of a fit from scratch, relative to the largest."""
-    settings, last = networks.settings, read_steps(journal, "train")[-1]
+    ids = np.array(sorted(labels), np.int64)
+    x, y, count = rows(ids), labels_of(ids, labels), model.head.out_features
+    if settings.learner != "kernel":
+        expected = fit_ridge(torch.from_numpy(x), torch.from_numpy(y), count).weight.numpy()[seen]
+        return _relative(model.head.weight.detach().cpu().double().numpy()[seen], expected)
     known, pools = set(labels), list[Ids]()
     for step in read_steps(journal, "label"):
         known |= {item for item, _ in step.result["labels"]} | set(step.result["skipped"])
-    for task, made in zip(networks.tasks.all()[: (last.task or 0) + 1], networks.opened, strict=False):
-        if settings.pool_learning != "off":
-            gone = sorted(erased_rows(networks.tasks, task).union(made["bad"]))
-            pools.append(np.setdiff1d(np.delete(task.ids, gone), list(known)))
-    ids = np.array(sorted(labels), np.int64)
-    seen = np.array(last.result["seen"], np.int64)
-
-    def embedded_rows(items: Ids) -> NDArray[np.float32]:
-        return networks.features(model, items, seen).embeddings
-
-    x = embedded_rows(ids)
+    for task in tasks.all()[: (last.task or 0) + 1] if settings.pool_learning != "off" else ():
+        pools.append(np.setdiff1d(usable_items(tasks, task), list(known)))
     blocks = settings.blocks or ((0, x.shape[1]),)
     head = fit_with_pool(
         x,
-        np.array([labels[item] for item in ids.tolist()]),
-        [embedded_rows(sample_ids(items, len(pools), settings.seed)) for items in pools if len(items)],
-        model.head.out_features,
+        y,
+        [rows(sample_ids(items, len(pools), settings.seed)) for items in pools if len(items)],
+        count,
         mode=settings.pool_learning,
         candidates=candidates_of_kind("texts" if settings.blocks else "vectors", blocks),
         blocks=blocks,
@@ -210,18 +189,19 @@ def _difference_from_kernel(
     )
     with torch.inference_mode():
         logits = model.head(torch.from_numpy(x).to(networks.device)).double().cpu().numpy()
-    expected = head.logits(x)
-    return float(np.abs(logits - expected).max() / np.abs(expected).max())
+    return _relative(logits, head.logits(x))
+
+
+def _relative(values: NDArray[Any], expected: NDArray[Any]) -> float:
+    off, largest = np.abs(values - expected).max(), np.abs(expected).max()
+    return float(off / largest) if largest else float(off)  # with a single class all weights are 0
 
 
 def prepared_tasks(tasks: Tasks) -> list[dict[str, Any]]:
     """What `prepare` has recorded of the tasks whose inputs are there."""
-    prepared = []
-    for task in tasks.all():
-        path = tasks.folder_of(task.index) / "inputs.json"
-        if not path.exists():
-            break
-        prepared.append(json.loads(path.read_text(encoding="utf-8")))
+    prepared: list[dict[str, Any]] = []
+    while (made := tasks.inputs(len(prepared))) is not None:
+        prepared.append(made)
     return prepared
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError, counted, listed
-from accuacl.experiments.data import IMAGE_SUFFIXES, is_task, natural
+from accuacl.base.errors import InputError, counted
+from accuacl.experiments.data import IMAGE_SUFFIXES, check_column, is_task, natural
 
 TASK = "task"  # the column that names the tasks, where no other is given
 SHOWN = 20  # columns of numbers, by name
@@ -48,7 +48,7 @@ class NewItems:
     texts: list[str] | None = None
     vectors: NDArray[np.float32] | None = None
     shown: list[dict[str, Any]] | None = None
-    columns: list[str] | None = None  # the columns of numbers that make up a vector; None: one column of lists
+    columns: list[str] | None = None  # as in `TaskInfo`
     bad: dict[str, str] = field(default_factory=dict)
     table: TableOptions | None = None
     labels: list[str | None] | None = None
@@ -57,11 +57,9 @@ class NewItems:
 
     def only(self, rows: list[int]) -> NewItems:
         """The items in these rows."""
-        columns: dict[str, Any] = {}
-        for name in ("names", "texts", "shown", "labels", "arrived"):
-            values = getattr(self, name)
-            columns[name] = None if values is None else [values[row] for row in rows]
-        return replace(self, vectors=None if self.vectors is None else self.vectors[rows], **columns)
+        lists = {name: getattr(self, name) for name in ("names", "texts", "shown", "labels", "arrived")}
+        left: dict[str, Any] = {name: values and [values[row] for row in rows] for name, values in lists.items()}
+        return replace(self, vectors=None if self.vectors is None else self.vectors[rows], **left)
 
     def describe_columns(self) -> str:
         """Which columns the vectors are made of, in a few words."""
@@ -84,23 +82,20 @@ class NewItems:
     def like(self, columns: list[str] | None, width: int) -> NewItems:
         """The vectors with their numbers in the order of the first task's columns, matched by name."""
         assert self.vectors is not None
-        if columns is None or self.columns is None:
-            if (columns is None) != (self.columns is None):
-                ours = f"the columns {', '.join(self.columns)}" if self.columns else f"the lists in `{self.lists}`"
-                theirs = f"the columns {', '.join(columns)}" if columns else "lists in one column"
-                raise InputError(f"{self.place} has {ours}, the first task {theirs}; give vectors of one kind.")
-            if self.vectors.shape[1] != width:
-                raise InputError(
-                    f"{self.place} has vectors of {self.vectors.shape[1]} entries, the first task of {width}; "
-                    "give vectors of one kind."
-                )
-            return self
-        missing = [name for name in columns if name not in self.columns]
-        if missing:
-            raise InputError(
-                f"{self.place} has no column of numbers {', '.join(missing)}, as the first task has; add it."
-            )
-        order = [self.columns.index(name) for name in columns]
+        ours, entries = self.columns, self.vectors.shape[1]
+        if (columns is None) != (ours is None):
+            has = f"the columns {', '.join(ours)}" if ours else f"the lists in `{self.lists}`"
+            first = f"the columns {', '.join(columns)}" if columns else "lists in one column"
+            raise InputError(f"{self.place} has {has}, the first task {first}; give vectors of one kind.")
+        if columns is None or ours is None:
+            if entries == width:
+                return self
+            has = f"{self.place} has vectors of {entries} entries, the first task of {width}"
+            raise InputError(f"{has}; give vectors of one kind.")
+        if missing := [name for name in columns if name not in ours]:
+            names = ", ".join(missing)
+            raise InputError(f"{self.place} has no column of numbers {names}, as the first task has; add it.")
+        order = [ours.index(name) for name in columns]
         return replace(self, vectors=self.vectors[:, order], columns=list(columns))
 
 
@@ -109,8 +104,7 @@ def task_column(path: Path, names: Sequence[str], given: str | None) -> str | No
 
     given: the one that was asked for; "": none, None: `task` if it is there.
     """
-    if given and given not in names:
-        raise InputError(f"{path} has no column {given!r} with tasks; it has {listed(names)}.")
+    check_column(path, given or "", names)
     return (TASK if TASK in names else None) if given is None else given or None
 
 

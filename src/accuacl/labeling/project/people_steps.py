@@ -10,71 +10,67 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from accuacl import strategies
 from accuacl.base.errors import LabelsPending
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.experiments import Handle, Ids, Journal, Learning, LoopState, checkpoints, choose
 from accuacl.experiments.data import Task
-from accuacl.experiments.heads import looks_at_pool
+from accuacl.experiments.heads import candidates_of_kind, looks_at_pool, prepare_gram
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.networks import TORCH
 from accuacl.features import Features
-from accuacl.labeling.project.ahead import Ahead, if_the_rest_is_labelled, prepare_fit, sees_embeddings_alone
-from accuacl.labeling.project.erasing import erased_rows
+from accuacl.labeling.project.erasing import usable_items
 from accuacl.labeling.project.given_labels import take_given
 from accuacl.labeling.project.learned import Networks, as_memory, load_sums, save_sums, with_task
-from accuacl.labeling.project.people_state import (
+from accuacl.labeling.project.rounds import (
+    Ahead,
     PeopleState,
-    held_out,
-    labels_of,
-    late_labels,
-    picks_of,
-    with_answer,
-)
-from accuacl.labeling.project.picking import (
     asked_twice,
     cover_first_round,
     give_out_first,
+    held_of,
+    if_the_rest_is_labelled,
+    labels_of,
+    late_labels,
     looked_at,
+    picks_of,
     record_sample,
     rest_of_uniform,
     sample_of,
+    sees_embeddings_alone,
+    with_answer,
 )
-from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
+from accuacl.labeling.project.settings import STATISTICS
 from accuacl.labeling.project.state import round_limit
 from accuacl.labeling.project.task_inputs import prepare, prepare_first
-from accuacl.labeling.project.tasks import Tasks
-from accuacl.labeling.store import RoundIncomplete, Store, counts_as, living
+from accuacl.labeling.store import RoundIncomplete, counts_as, living
+
+if TYPE_CHECKING:
+    from accuacl.labeling.project.project import Project
 
 
 class PeopleSteps:
-    """Implements `experiments.Steps` for one `advance`. overlap: the share of a new round that two people answer."""
+    """Implements `experiments.Steps` for one `advance`."""
 
     def __init__(
-        self,
-        settings: ProjectSettings,
-        folder: Path,
-        tasks: Tasks,
-        store: Store,
-        journal: Journal,
-        overlap: float,
-        on_progress: OnProgress | None,
-        ahead: Ahead | None = None,
+        self, project: Project, journal: Journal, on_progress: OnProgress | None = None, ahead: Ahead | None = None
     ) -> None:
-        self.settings, self.folder, self.on_disk, self.store, self.journal = settings, folder, tasks, store, journal
-        self.config, self.overlap = settings.as_config(), overlap
-        self.on_progress, self.ahead = on_progress or ignore, ahead
+        self.settings, self.config, self.folder = project.settings, project.settings.as_config(), project.weights
+        self.on_disk, self.store, self.overlap = project.tasks, project.store, project.overlap
+        self.journal, self.on_progress, self.ahead = journal, on_progress or ignore, ahead
         self._waiting: tuple[PeopleState, dict[str, Any]] | None = None  # for labels of these picks
         self._skipped: list[int] | None = None  # of these picks, when the next ones were chosen ahead
-        self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
+        self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in self.on_disk.all()]
         self.test_every_round = True
-        self.networks = networks = Networks(settings, folder, tasks)
-        learning = Learning.of(self.config, folder, networks.device, networks.transform, networks.rows)
-        training = replace(learning.training, kind="texts" if settings.blocks else "vectors", blocks=settings.blocks)
+        self.networks = networks = Networks(self.settings, self.folder, self.on_disk)
+        learning = Learning.of(self.config, self.folder, networks.device, networks.transform, networks.rows)
+        blocks = self.settings.blocks
+        training = replace(learning.training, kind="texts" if blocks else "vectors", blocks=blocks)
         self.learning = replace(learning, training=training)
 
     def begin(self, task: Task, before: PeopleState | None) -> PeopleState:
@@ -91,16 +87,14 @@ class PeopleSteps:
 
         The rest is embedded while people label (`finish_preparing`), so that nobody waits for it.
         """
-        s, task = self.settings, state.task
+        s, task, info = self.settings, state.task, self.on_disk.all()[state.task.index]
         early = s.kind == "images" and s.frozen and s.runtime != TORCH and s.first_round == "coverage" and s.sample > 0
         begun = self.journal.has("data", task=task.index) or self.journal.has("query", task=task.index, round=0)
-        info = self.on_disk.all()[task.index]
         if begun or not early or not Path(info.place).is_dir():
             return
         count, why_none = self._round_size(state)
         size = looked_at(s.sample, count)
-        left = state.with_asked(self.store.unasked(task.index)).left
-        left = np.setdiff1d(left, info.first + np.array(sorted(erased_rows(self.on_disk, info)), np.int64))
+        left = np.intersect1d(state.with_asked(self.store.unasked(task.index)).left, usable_items(self.on_disk, info))
         if why_none or len(left) <= size:
             return
         order = (strategies.in_sample_order(left, s.seed) - info.first).tolist()
@@ -144,15 +138,13 @@ class PeopleSteps:
 
         if state.round == 0 and self.config.first_round == "coverage" and (self.settings.frozen or state.weights):
             given_out = [pick.item for pick in first]
-            features = self.networks.frozen_features if self.settings.frozen else self._features_by(state)
             sample = self._sample(state, "coverage", size)
             sample = replace(sample, pool=np.union1d(sample.pool, np.array(given_out, np.int64)))
-            holdout = self.settings.holdout
-            picked = cover_first_round(self.config, sample, size, holdout, features, given_out, on_part)
+            features = self._features(state, self.settings.frozen)
+            picked = cover_first_round(self.config, sample, size, self.settings.holdout, features, given_out, on_part)
             picked = record_sample(picked, sample, state)
         elif first:
-            ids, draws = rest_of_uniform(self.config, state, first, size)
-            picked = {"ids": ids, "scores": {"draw": draws}}
+            picked = rest_of_uniform(self.config, state, first, size)
         elif state.weights is None:  # nothing has been learned yet, so there is nothing to choose by
             at_first = replace(state, round=0)
             if not self.settings.budget_total:
@@ -162,7 +154,10 @@ class PeopleSteps:
             picked = choose(self.config, state, "uniform", size)
         else:
             picked = self._chosen(state, size, on_part)
-        return picked | self._guesses(state, picked["ids"])
+        if state.weights is None:
+            return picked | {"guess": [], "confidence": []}
+        p = self._features(state)(np.array(picked["ids"], np.int64)).probabilities
+        return picked | {"guess": state.seen[p.argmax(axis=1)].tolist(), "confidence": p.max(axis=1).tolist()}
 
     def _chosen(self, state: PeopleState, size: int, on_part: OnProgress | None) -> dict[str, Any]:
         """What the strategy picks in a round that is not a task's first."""
@@ -170,9 +165,9 @@ class PeopleSteps:
         classes = max(len(living(self.store.classes())), len(set(state.taught.values())))
         sample = self._sample(state, strategy, size)
         by_embeddings = sees_embeddings_alone(self.settings)
-        features = self.networks.frozen_features if by_embeddings else self._features_by(state)
 
         def choose_now() -> dict[str, Any]:
+            features = self._features(state, by_embeddings)
             return choose(self.config, sample, strategy, size, features, memory, classes, on_part)
 
         picked = self.ahead.choice(sample, size, memory, choose_now) if self.ahead and by_embeddings else choose_now()
@@ -192,12 +187,19 @@ class PeopleSteps:
         self._skipped = skipped
         state = if_the_rest_is_labelled(self.settings, now, picked, skipped, self.pool_of(now.task))
         if self.settings.learner == "kernel":
-            prepare_fit(self.settings, self.networks.rows, np.array(list(state.taught), np.int64))
+            self._prepare_fit(np.array(sorted(state.taught), np.int64))
         state = state.with_asked(self.store.unasked(state.task.index))
         status = self.store.status()
         size, why_none = self._round_size(state, status.left if status else 0)
         if not why_none and (self.settings.budget_total or not now.last_round):
             self._chosen(state, size, None)
+
+    def _prepare_fit(self, items: Ids) -> None:
+        """Compute all that a kernel fit of these items needs except their labels."""
+        x = self.networks.rows(items).numpy()
+        blocks = self.settings.blocks or ((0, x.shape[1]),)
+        with threadpool_limits(self.settings.threads):  # the last bits depend on their number
+            prepare_gram(x, candidates_of_kind("texts" if self.settings.blocks else "vectors", blocks)[0])
 
     def _round_size(self, state: PeopleState, coming: int = 0) -> tuple[int, str]:
         """How many labels the round asks for, and why it can ask for none: "ended", "pool" or "budget".
@@ -215,14 +217,10 @@ class PeopleSteps:
     def _sample(self, state: PeopleState, strategy: str, size: int) -> PeopleState:
         return sample_of(state, strategy, self.settings.sample, size, self.settings.seed)
 
-    def _guesses(self, state: PeopleState, items: list[int]) -> dict[str, Any]:
-        if state.weights is None:
-            return {"guess": [], "confidence": []}
-        p = self._features_by(state)(np.array(items, np.int64)).probabilities
-        return {"guess": state.seen[p.argmax(axis=1)].tolist(), "confidence": p.max(axis=1).tolist()}
-
-    def _features_by(self, state: PeopleState) -> Callable[[Ids], Features]:
-        """How the model as it is sees items."""
+    def _features(self, state: PeopleState, frozen: bool = False) -> Callable[[Ids], Features]:
+        """How the model as it is sees items; frozen: their embeddings alone, which stay."""
+        if frozen:
+            return self.networks.frozen_features
         assert state.weights is not None
         model = self.networks.predicting(state.weights)
         return lambda ids: self.networks.features(model, ids, state.seen)
@@ -251,13 +249,10 @@ class PeopleSteps:
         late = late_labels(self.journal.path, now, kept, earlier.keys() | snapshot.keys() | unreadable)
         labelled = {item for item, label in snapshot.items() if label >= 0} | {item for item, _ in late}
         given = [item for item in self.store.unasked(task) if item in labelled]
-        held = [] if r else picked.get("held")
-        if held is None:
-            held = held_out(picked["ids"], self.settings.holdout, self.settings.seed)
         return {
             "labels": [[item, label] for item, label in snapshot.items() if label >= 0],
             "skipped": [item for item, label in snapshot.items() if label < 0],
-            "held": held,
+            "held": held_of(picked, r, self.settings.holdout, self.settings.seed),
             "corrected": [[item, now[item]] for item, label in earlier.items() if now[item] != label],
             **({"merged": list(self._merged().items())} if self.settings.keep == STATISTICS else {}),
             **({"late": late} if late else {}),

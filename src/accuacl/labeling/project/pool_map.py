@@ -6,20 +6,18 @@ and an item keeps its place until then; so that a large pool costs no more than 
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.files import reading
 from accuacl.base.randomness import derive, hash_ids
-from accuacl.labeling.project.erasing import erased_rows
+from accuacl.labeling.project.erasing import usable_items
 from accuacl.labeling.project.settings import NONE, ProjectSettings
-from accuacl.labeling.project.tasks import Tasks
+from accuacl.labeling.project.tasks import TaskInfo, Tasks
 
 SAMPLE = 2000  # items that the axes are computed from
 MOST = 1200  # items shown
@@ -69,7 +67,7 @@ class PoolMap:
 
     def _refresh(self) -> None:
         """Recompute the axes if the items have changed."""
-        by_task = self._items_by_task()
+        by_task = [usable_items(self._tasks, task) for task in self._prepared()]
         key = tuple(len(items) for items in by_task)
         if key == self._key:
             return
@@ -97,36 +95,18 @@ class PoolMap:
         low, high = np.percentile(centred @ components.T, INSIDE, axis=0).astype(np.float32)
         return _Axes(mean, scale, components, low, high)
 
-    def _ready(self) -> int:
-        """How many tasks have inputs."""
-        tasks = self._tasks.all()
-        return next((t.index for t in tasks if not self._file(t.index, "inputs.json").exists()), len(tasks))
-
-    def _items_by_task(self) -> list[NDArray[np.int64]]:
-        """The items of each task that have inputs, and have not been erased."""
-        by_task = []
-        for task in self._tasks.all()[: self._ready()]:
-            made = self._file(task.index, "inputs.json")
-            with reading(made):
-                gone = erased_rows(self._tasks, task).union(json.loads(made.read_text(encoding="utf-8"))["bad"])
-            by_task.append(np.delete(task.ids, sorted(gone)))
-        return by_task
+    def _prepared(self) -> list[TaskInfo]:
+        """The tasks that have inputs."""
+        return list(takewhile(lambda task: self._tasks.inputs(task.index) is not None, self._tasks.all()))
 
     def _rows(self, items: NDArray[np.int64]) -> Array:
         """Their inputs, each as one row; of pixels a few."""
-        rows: list[Array] = []
-        order = np.empty(0, np.int64)
-        for task in self._tasks.all()[: self._ready()]:
-            inside = np.flatnonzero((items >= task.first) & (items < task.first + task.count))
-            path = self._file(task.index, "inputs.npy")
-            with reading(path):
-                array = np.load(path, mmap_mode="r", allow_pickle=False)
-            rows.append(_flat(array, items[inside] - task.first))
-            order = np.append(order, inside)
-        return np.concatenate(rows)[np.argsort(order, kind="stable")]
-
-    def _file(self, task: int, name: str) -> Path:
-        return self._tasks.folder_of(task) / name
+        parts: list[Array] = []
+        order: list[NDArray[np.int64]] = []
+        for task in self._prepared():
+            order.append(np.flatnonzero((items >= task.first) & (items < task.first + task.count)))
+            parts.append(_flat(self._tasks.array(task.index, "inputs.npy"), items[order[-1]] - task.first))
+        return np.concatenate(parts)[np.argsort(np.concatenate(order))]
 
 
 def _flat(array: NDArray[np.generic], rows: NDArray[np.int64]) -> Array:

@@ -15,8 +15,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import secrets
+import shlex
 import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,26 +28,25 @@ from typing import TYPE_CHECKING
 import pydantic
 
 from accuacl.base.errors import InputError, LabelsPending, wrong_setting
-from accuacl.base.files import Lock, make_folder, reading, writing
+from accuacl.base.files import CannotWrite, Lock, make_folder, reading, writing
 from accuacl.base.progress import OnProgress
 from accuacl.experiments import Journal, read_config, read_steps
-from accuacl.labeling.project.directory import LABELS, check_free, check_tasks, copied_labels, whole_or_not_at_all
 from accuacl.labeling.project.erasing import FORGET_PLAN, erase_finished, find_item
 from accuacl.labeling.project.estimates import Estimates, estimate
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.new_items import NewItems
-from accuacl.labeling.project.plan import FILE as PLAN, changed_plan, check_one_more, read_plan, reopen, write_plan
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
-from accuacl.labeling.project.state import ProjectState, state_of
+from accuacl.labeling.project.state import PLAN, ProjectState, add_round, change_plan, read_plan, state_of
 from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks
 from accuacl.labeling.project.trust import load_project_plugins, trust_code
 from accuacl.labeling.store import Person, Store, clean_name
 
 if TYPE_CHECKING:
-    from accuacl.labeling.project.ahead import Ahead
     from accuacl.labeling.project.forgetting import ForgetReport
     from accuacl.labeling.project.people_steps import PeopleSteps
+    from accuacl.labeling.project.rounds import Ahead
 
+LABELS = "labels.sqlite"
 PATIENCE = 600.0  # seconds that a backup waits for a training to end
 
 
@@ -53,8 +55,10 @@ class Project:
 
     def __init__(self, directory: Path, settings: ProjectSettings, view: bool = False) -> None:
         self.directory, self._begun_with = directory, settings
+        self.journal = directory / "journal.sqlite"  # the record of what was done
+        self.weights = directory / "weights"  # the folder of what was learned
         self._planned = (-1, settings)  # when the plan was changed, and the settings with it
-        self._copy = copied_labels(directory) if view and not os.access(directory, os.W_OK) else None
+        self._copy = _copied_labels(directory) if view and not os.access(directory, os.W_OK) else None
         self.store = Store((Path(self._copy.name) if self._copy else directory) / LABELS)
         self.tasks = Tasks(directory)
         self._overlap: float | None = None  # given to this process
@@ -73,7 +77,8 @@ class Project:
         from accuacl.labeling.project.encoders import check_model  # loads torch
 
         check_model(settings)
-        _open_journal(directory, settings).close()
+        load_project_plugins(settings)
+        Journal(directory, settings).close()
         project = cls(directory, settings)
         make_folder(project.tasks.folder)
         for name in names:
@@ -85,7 +90,7 @@ class Project:
         cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], *tasks: NewItems
     ) -> list[TaskInfo]:
         """A new project with its first tasks; the directory holds all of it or nothing."""
-        with whole_or_not_at_all(directory) as aside, cls.create(aside, settings, classes) as project:
+        with _whole_or_not_at_all(directory) as aside, cls.create(aside, settings, classes) as project:
             return [project.add(items) for items in tasks]
 
     @classmethod
@@ -102,10 +107,11 @@ class Project:
             project = cls(Path(directory), ProjectSettings(**config), view)
         except pydantic.ValidationError as error:
             raise InputError(f"{path} cannot be used: {wrong_setting(error)}") from None
-        with contextlib.ExitStack() as closing:
-            closing.callback(project.close)
-            check_tasks(project.tasks, project.store)
-            closing.pop_all()
+        try:
+            _check_tasks(project.tasks, project.store)
+        except BaseException:
+            project.close()
+            raise
         return project
 
     def close(self) -> None:
@@ -137,16 +143,6 @@ class Project:
     def overlap(self, share: float) -> None:
         self._overlap = share
 
-    @property
-    def journal(self) -> Path:
-        """The record of what was done."""
-        return self.directory / "journal.sqlite"
-
-    @property
-    def weights(self) -> Path:
-        """The folder of what was learned."""
-        return self.directory / "weights"
-
     def add(self, items: NewItems) -> TaskInfo:
         """Add the next task, at any time; it begins when the ones before are done."""
         if items.kind != self.settings.kind:
@@ -156,11 +152,11 @@ class Project:
     def add_each(self, several: Sequence[NewItems]) -> list[tuple[TaskInfo, NewItems]]:
         """Add a task for each of these, without those in which nothing is new; InputError if that is all of them."""
         added: list[tuple[TaskInfo, NewItems]] = []
-        for i, items in enumerate(several):
+        for items in several:
             try:
                 added.append((self.add(items), items))
             except NothingNew:
-                if i + 1 == len(several) and not added:
+                if items is several[-1] and not added:
                     raise
         return added
 
@@ -170,24 +166,22 @@ class Project:
 
     def image_bytes(self, id: int) -> tuple[bytes, str]:
         """An image's file and its MIME type. Files outside the task's folder and decompression bombs are refused."""
-        task, item = self.tasks.find(id), self.tasks.item(id)
-        if item.kind != "image":
-            raise InputError(f"item {id} is a {item.kind}, not an image.")
-        data = read_inside(Path(task.place), item.name)
+        data = self._read(id, "image")
         return data, image_type(data)
 
     def file_bytes(self, id: int) -> bytes:
         """The file of an item of a project of files. Files outside the task's folder are refused."""
+        return self._read(id, "file")
+
+    def _read(self, id: int, kind: str) -> bytes:
         task, item = self.tasks.find(id), self.tasks.item(id)
-        if item.kind != "file":
-            raise InputError(f"item {id} is a {item.kind}, not a file.")
+        if item.kind != kind:
+            raise InputError(f"item {id} is a {item.kind}, not {'an image' if kind == 'image' else 'a file'}.")
         return read_inside(Path(task.place), item.name)
 
     def image_stamp(self, id: int) -> tuple[int, ...]:
         """What changes when an image's file does."""
-        path = self.tasks.item(id).path
-        if path is None:
-            raise InputError(f"item {id} is not an image.")
+        path = Path(self.tasks.find(id).place) / self.tasks.item(id).name
         with reading(path):
             state = path.stat()
         return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
@@ -202,22 +196,20 @@ class Project:
         import torch  # slow to load, and needed only here
 
         from accuacl.experiments import all_tasks
-        from accuacl.labeling.project.ahead import Ahead
         from accuacl.labeling.project.forgetting import finish_forgetting
         from accuacl.labeling.project.people_steps import PeopleSteps
+        from accuacl.labeling.project.rounds import Ahead
 
-        with _open_journal(self.directory, self._begun_with) as journal:
+        with self.open_journal() as journal:
             if other := journal.environment_change:
                 warnings.warn(
                     f"this project was begun with {other}: what it learns may differ in the last bits.", stacklevel=2
                 )
             torch.set_num_threads(self.settings.threads)
             finish_forgetting(self, journal)
-            if ahead and self._ahead is None:
-                self._ahead = Ahead()
-            steps = PeopleSteps(
-                self.settings, self.weights, self.tasks, self.store, journal, self.overlap, progress, self._ahead
-            )
+            if ahead:
+                self._ahead = self._ahead or Ahead()
+            steps = PeopleSteps(self, journal, progress, self._ahead)
             with contextlib.suppress(LabelsPending):
                 all_tasks(steps, journal)
             steps.finish_preparing()  # while people label the first round
@@ -228,10 +220,7 @@ class Project:
         return self.state()
 
     def choose_ahead(self) -> None:
-        """Choose again what comes after the present round, if people have skipped something since the last choice.
-
-        Nothing is recorded. For a process that has called `advance(ahead=True)`, while people label.
-        """
+        """After `advance(ahead=True)`, choose ahead again if people have skipped something since; record nothing."""
         if self._steps is not None:
             self._steps.choose_ahead()
 
@@ -241,29 +230,30 @@ class Project:
         begins = 0 if status is None else status.task + 1
         if begins == len(tasks) or (self.directory / FORGET_PLAN).exists():
             return
-        if begins == 0 or (status is not None and not status.open and self._finished(status.task)):
-            from accuacl.labeling.project.picking import give_out_first
+        if status is None or (not status.open and self.finished(status.task)):
+            from accuacl.labeling.project.rounds import give_out_first
 
             give_out_first(self.settings, self.tasks, self.store, tasks[begins], self.overlap)
 
     def forget(self, given: Sequence[str], column: str = "text", progress: OnProgress | None = None) -> ForgetReport:
         """Remove items, by name or number (`find_item`), with their labels and what was learned from them; the proof.
+
         column: that of texts, where an item must be read again from the file that it came from.
         """
         from accuacl.labeling.project.forgetting import finish_forgetting, plan_forgetting, report_forgetting
 
         ids = sorted({find_item(self.tasks, name) for name in given})
         items = [self.item(id) for id in ids]
-        with _open_journal(self.directory, self._begun_with) as journal:
+        with self.open_journal() as journal:
             finish_forgetting(self, journal)  # what an earlier call may have left
-            planned = plan_forgetting(self, ids, column)
+            off, as_before = plan_forgetting(self, ids, column)
             finish_forgetting(self, journal)
         self.advance(progress)
-        return report_forgetting(self, items, planned)
+        return report_forgetting(self, items, off, as_before)
 
     def state(self) -> ProjectState:
         """What the project is waiting for; never waits for a process that is training."""
-        return state_of(self.settings, self.tasks.all(), self.store, self.chosen, self._finished)
+        return state_of(self)
 
     def rounds(self, task: int) -> int:
         """How many rounds a task has, or has had so far where that is not fixed."""
@@ -291,35 +281,26 @@ class Project:
 
     def change(self, **given: float | None) -> None:
         """Change what `Plan` has for what comes: overlap of the next rounds, holdout of the next tasks, and so on."""
-        with self._planning():
-            plan = changed_plan(read_plan(self.directory), self.settings, self.store.used_in_all(), **given)
-            if given.get("budget_total") is not None and self.state().finished and self.tasks.all():
-                self._reopen()
-            write_plan(self.directory, plan)
+        with self._adding():
+            change_plan(self, given)
         self._overlap = self._overlap if given.get("overlap") is None else None
 
     def one_more_round(self, task: int) -> None:
         """Ask for one more round of the latest task, also if it is finished."""
-        with self._planning():
-            state, plan = self.state(), read_plan(self.directory)
-            asked = sum(len(self.store.picks(state.task, r)) for r in range(self.store.rounds(state.task)))
-            left = sum(each.count for each in self.tasks.all()[state.task :]) - asked
-            check_one_more(self.settings, state, task, self.store.has_ended(task), left)
-            if state.finished:
-                self._reopen()
-            more = plan.more_rounds | {task: plan.more_rounds.get(task, 0) + 1}
-            write_plan(self.directory, plan.model_copy(update={"more_rounds": more}))
+        with self._adding():
+            add_round(self, task)
 
     @contextlib.contextmanager
-    def _planning(self) -> Iterator[None]:
+    def _adding(self) -> Iterator[None]:
+        """Meanwhile nobody adds data, or changes the plan."""
         make_folder(self.tasks.folder)
         with Lock(self.tasks.folder / "lock", wait=True):
             yield
 
-    def _reopen(self) -> None:
-        """Continue the last task. If killed before the plan is written, it ends again with the same labels."""
-        with _open_journal(self.directory, self._begun_with) as journal:
-            reopen(journal, len(self.tasks.all()) - 1)
+    def open_journal(self) -> Journal:
+        """The journal, to be written to. Busy: another process does."""
+        load_project_plugins(self._begun_with)
+        return Journal(self.directory, self._begun_with)
 
     def backup(self, to: Path) -> None:
         """Copy the project to a new directory while people continue to label; waits for a training process."""
@@ -327,18 +308,73 @@ class Project:
             raise InputError(f"{to} is inside the project; copy it to another place.")
         busy = f"another process (id {{holder}}) is training {self.directory}; try again when it is done."
         left_out = shutil.ignore_patterns("lock", f"{LABELS}*", ".new-*", ".adding-*", "*.part")
-        with whole_or_not_at_all(to) as aside, Lock(self.directory / "lock", busy, patience=PATIENCE):
-            make_folder(self.tasks.folder)
-            with Lock(self.tasks.folder / "lock", wait=True), writing(to):  # no data are added meanwhile
-                shutil.copytree(self.directory, aside, ignore=left_out)
-                self.store.backup(aside / LABELS)
+        training = Lock(self.directory / "lock", busy, patience=PATIENCE)
+        with _whole_or_not_at_all(to) as aside, training, self._adding(), writing(to):
+            shutil.copytree(self.directory, aside, ignore=left_out)
+            self.store.backup(aside / LABELS)
 
-    def _finished(self, task: int) -> bool:
+    def finished(self, task: int) -> bool:
+        """Whether a task is learned to its end."""
         return bool(read_steps(self.journal, "evaluate", task=task))
 
     def estimates(self) -> Estimates:
         """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
-        return estimate(self.store, self.journal, self.tasks, self.settings.pool_learning)
+        return estimate(self.store, self.journal, self.tasks)
+
+
+# A project's directory: created completely or not at all, and checked for missing files
+
+
+def check_free(directory: Path) -> None:
+    """Raise InputError if the directory holds anything."""
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"{directory} is a file; choose a directory for the project.")
+    with reading(directory):
+        empty = not directory.exists() or not any(directory.iterdir())
+    if all((directory / name).exists() for name in ("config.json", LABELS)):
+        typed = shlex.quote(str(directory))
+        raise InputError(
+            f"{directory} is already a project; add data with `accuacl project add {typed}`, label with "
+            f"`accuacl project serve {typed}`, or choose another directory."
+        )
+    if not empty:
+        raise InputError(f"{directory} is not empty; choose another directory for the project.")
+
+
+@contextlib.contextmanager
+def _whole_or_not_at_all(directory: Path) -> Iterator[Path]:
+    """A directory beside this one, which takes its place if nothing fails and vanishes otherwise."""
+    check_free(directory)
+    directory = directory.resolve()
+    make_folder(directory.parent)
+    aside = directory.parent / f".{directory.name}.new-{secrets.token_hex(4)}"
+    try:
+        yield aside
+        check_free(directory)
+        with writing(directory):
+            os.rename(aside, directory)
+    except CannotWrite as error:
+        raise error.at(directory) if error.path.is_relative_to(aside) else error from error.__cause__
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _check_tasks(tasks: Tasks, store: Store) -> None:
+    """Refuse a project that has lost tasks, or their whole folder."""
+    status, count = store.status(), len(tasks.all())
+    if not tasks.folder.is_dir() and (status or not store.people()):  # else accuacl 0.2 has made it on the page
+        raise InputError(f"{tasks.folder} is missing; restore it from a copy.")
+    if status and status.task >= count:
+        raise InputError(f"{tasks.folder_of(count) / 'task.json'} is missing; restore it from a copy.")
+
+
+def _copied_labels(directory: Path) -> tempfile.TemporaryDirectory[str]:
+    """A copy of the label store, because SQLite needs to write next to a file even to read it."""
+    folder = tempfile.TemporaryDirectory()
+    with reading(directory / LABELS):
+        for path in directory.glob(f"{LABELS}*"):
+            shutil.copyfile(path, Path(folder.name) / path.name)
+    return folder
 
 
 def load_learning() -> None:
@@ -357,8 +393,3 @@ def load_learning() -> None:
         if collects:
             gc.enable()
     gc.freeze()
-
-
-def _open_journal(directory: Path, settings: ProjectSettings) -> Journal:
-    load_project_plugins(settings)
-    return Journal(directory, settings)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from accuacl.experiments import read_steps
 from accuacl.labeling.project.estimates import Estimate, share, wilson
 from accuacl.labeling.project.settings import STATISTICS
-from accuacl.labeling.store import Rating, Store, counts_as
+from accuacl.labeling.store import Store, counts_as
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
@@ -59,11 +59,9 @@ class Quality:
         """How far people agree, in a sentence; "" if no two have labelled the same."""
         if not self.shared:
             return ""
-        agree = (
-            f"they agree in {self.fleiss.agreement:.0f} %, Fleiss' kappa {self.fleiss.text}"
-            if self.fleiss
-            else "all of them the same, so there is no kappa yet"
-        )
+        agree = "all of them the same, so there is no kappa yet"
+        if self.fleiss:
+            agree = f"they agree in {self.fleiss.agreement:.0f} %, Fleiss' kappa {self.fleiss.text}"
         what = "example has" if self.shared == 1 else "examples have"
         return f"{self.shared} {what} labels of several people: {agree}; {self.unsettled} to settle."
 
@@ -82,23 +80,21 @@ def measure_quality(store: Store) -> Quality:
         if kappa is not None:
             pairs[a, b] = kappa
     unsettled = sum(row.unsettled for row in store.everything())
-    gold = gold_accuracy(store.gold_ratings(), store.gold())
-    return Quality(fleiss([list(labels.values()) for labels in shared]), pairs, gold, len(shared), unsettled)
+    return Quality(
+        fleiss([list(labels.values()) for labels in shared]), pairs, _gold_accuracy(store), len(shared), unsettled
+    )
 
 
-def gold_accuracy(ratings: Sequence[Rating], known: dict[int, int]) -> dict[int, Estimate]:
+def _gold_accuracy(store: Store) -> dict[int, Estimate]:
     """How many of the gold items that a person has labelled without knowing the answer they have labelled right."""
-    right: Counter[int] = Counter()
-    total: Counter[int] = Counter()
-    for rating in ratings:
-        total[rating.person] += 1
-        right[rating.person] += rating.class_id == known.get(rating.item)
-    return {person: share(right[person], total[person]) for person in sorted(total)}
+    known, right = store.gold(), dict[int, list[bool]]()
+    for rating in store.gold_ratings():
+        right.setdefault(rating.person, []).append(rating.class_id == known.get(rating.item))
+    return {person: share(sum(answers), len(answers)) for person, answers in sorted(right.items())}
 
 
 def cohen(first: Sequence[int], second: Sequence[int]) -> Kappa | None:
-    """Cohen's kappa (1960) of two people's labels of the same items; None without items, or where chance alone would
-    give complete agreement.
+    """Cohen's kappa (1960) of two people's labels of the same items; None without items, or if there is one class only.
 
     >>> kappa = cohen([0, 0, 1, 1, 1, 0], [0, 0, 1, 1, 0, 0])
     >>> round(kappa.value, 3), round(kappa.agreement, 1)
@@ -130,9 +126,7 @@ def fleiss(items: Sequence[Sequence[int]]) -> Kappa | None:
 
 
 def _kappa(agreement: float, chance: float, n: int) -> Kappa | None:
-    """Its interval is Wilson's for the agreement, with that of chance taken as known: complete agreement on few items
-    leaves doubt.
-    """
+    """With Wilson's interval for the agreement, that of chance taken as known: a few items leave doubt."""
     if chance >= 1 - 1e-12:
         return None
     low, high = wilson(agreement, n)
@@ -143,7 +137,12 @@ def _kappa(agreement: float, chance: float, n: int) -> Kappa | None:
 def likely_mistakes(project: Project) -> dict[int, tuple[float, int]]:
     """{item: (how doubtful, the class that it probably is)}, the most doubtful first; from 0 to 1."""
     labels = project.store.labels()
-    doubts = (_doubts_of_left_out if _may_leave_out(project) else _earlier_guesses)(project, labels)
+    if _may_leave_out(project):
+        items, classes, probabilities = _left_out(project, labels)
+        own = np.array([classes.index(labels[item]) for item in items], np.int64)
+        doubts = {items[row]: (doubt, classes[best]) for row, doubt, best in doubtful(probabilities, own)}
+    else:
+        doubts = _confident_disagreement(_guesses(project, "query", "test"), labels)
     return dict(sorted(doubts.items(), key=lambda pair: (-pair[1][0], pair[0])))
 
 
@@ -154,16 +153,11 @@ def unlearned_guesses(project: Project) -> dict[int, tuple[int, float]]:
     left out in turn.
     """
     guesses: dict[int, tuple[int, float]] = {}
-    left_out = _left_out(project, project.store.labels()) if _may_leave_out(project) else None
-    if left_out is not None:
-        best = left_out.probabilities.argmax(1)
-        sure = left_out.probabilities.max(1)
-        classes = [left_out.classes[row] for row in best]
-        guesses |= dict(zip(left_out.items, zip(classes, map(float, sure), strict=True), strict=True))
-    final = counts_as(project.store.classes())
-    for step in read_steps(project.journal, "test"):
-        guesses |= {item: (final[guess], sure) for item, guess, sure in _guesses(step.kind, step.result)}
-    return guesses
+    if _may_leave_out(project):
+        items, classes, probabilities = _left_out(project, project.store.labels())
+        best = probabilities.argmax(1).tolist() if items else []
+        guesses = {item: (classes[k], float(p[k])) for item, k, p in zip(items, best, probabilities, strict=True)}
+    return guesses | _guesses(project, "test")
 
 
 def doubtful(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> list[tuple[int, float, int]]:
@@ -188,21 +182,13 @@ def doubtful(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> l
     return doubts
 
 
-@dataclass(frozen=True)
-class _LeftOut:
-    """The probability of each class, for each item, by ridge regression on the embeddings of all others."""
-
-    items: list[int]
-    classes: list[int]
-    probabilities: NDArray[np.float64]
-
-
 def _may_leave_out(project: Project) -> bool:
     """Whether there are embeddings that training does not change."""
     return project.settings.frozen and project.settings.keep != STATISTICS
 
 
-def _left_out(project: Project, labels: dict[int, int]) -> _LeftOut | None:
+def _left_out(project: Project, labels: dict[int, int]) -> tuple[list[int], list[int], NDArray[np.float64]]:
+    """Items, classes, and the probability of each class for each item, by ridge regression on all other items."""
     import torch
 
     from accuacl.experiments.heads import fit_ridge
@@ -212,44 +198,34 @@ def _left_out(project: Project, labels: dict[int, int]) -> _LeftOut | None:
     items = sorted(labels.keys() & ready)
     classes = sorted({labels[item] for item in items})
     if len(items) < FEWEST or len(classes) < 2:
-        return None
+        return [], classes, np.empty((0, len(classes)))
     own = torch.tensor([classes.index(labels[item]) for item in items])
     x = torch.from_numpy(rows_of(project.settings, project.tasks, items))
-    return _LeftOut(items, classes, torch.softmax(fit_ridge(x, own, len(classes)).loo, 1).numpy())
+    return items, classes, torch.softmax(fit_ridge(x, own, len(classes)).loo, 1).numpy()
 
 
-def _doubts_of_left_out(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:
-    left_out = _left_out(project, labels)
-    if left_out is None:
-        return {}
-    own = np.array([left_out.classes.index(labels[item]) for item in left_out.items])
-    return {
-        left_out.items[row]: (doubt, left_out.classes[best])
-        for row, doubt, best in doubtful(left_out.probabilities, own)
-    }
-
-
-def _earlier_guesses(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:
-    """By the guess of the time when the item was picked, or for held-out items that of the last training."""
-    final = counts_as(project.store.classes())
-    guesses: dict[int, tuple[int, float]] = {}
-    for step in read_steps(project.journal, "query", "test"):
-        for item, guess, confidence in _guesses(step.kind, step.result):
-            if item in labels:
-                guesses[item] = (final[guess], confidence)
+def _confident_disagreement(
+    guesses: dict[int, tuple[int, float]], labels: dict[int, int]
+) -> dict[int, tuple[float, int]]:
+    """The guesses that differ from the label, and are as confident as those of the same class that are right."""
     right: dict[int, list[float]] = {}
     for item, (guess, confidence) in guesses.items():
-        if guess == labels[item]:
+        if guess == labels.get(item):
             right.setdefault(guess, []).append(confidence)
-    usual = {guess: float(np.mean(values)) for guess, values in right.items()}
     return {
         item: (confidence, guess)
         for item, (guess, confidence) in guesses.items()
-        if guess != labels[item] and confidence >= usual.get(guess, np.inf)
+        if item in labels and guess != labels[item] and guess in right and confidence >= np.mean(right[guess])
     }
 
 
-def _guesses(kind: str, result: dict[str, Any]) -> list[tuple[int, int, float]]:
-    if kind == "test":
-        return [(int(item), int(guess), float(confidence)) for item, guess, confidence in result["predictions"]]
-    return list(zip(result["ids"], result["guess"], result["confidence"], strict=True)) if result["guess"] else []
+def _guesses(project: Project, *kinds: str) -> dict[int, tuple[int, float]]:
+    """The latest guess for each item: when it was picked (query), or for held-out items of the last test."""
+    final, guesses = counts_as(project.store.classes()), dict[int, tuple[int, float]]()
+    for step in read_steps(project.journal, *kinds):
+        rows = step.result.get("predictions")
+        if rows is None:
+            columns = (step.result[name] for name in ("ids", "guess", "confidence"))
+            rows = zip(*columns, strict=False)  # without guesses in rounds before the first training
+        guesses |= {int(item): (final[int(guess)], float(sure)) for item, guess, sure in rows}
+    return guesses

@@ -163,14 +163,14 @@ class ProjectSettings(Settings):
             learners.check_policy(self.memory_policy, self.learner, "paper")
         names = {"images": (*PRETRAINED, SCRATCH), "texts": (WORD_VECTORS, NONE), "files": ()}.get(self.kind, (NONE,))
         if self.model not in names and not self.sentence_model and (not self.own or self.kind == "tables"):
-            own = "" if self.kind == "tables" else ", or your own as FILE.py:FUNCTION"
-            own += " or MODEL.onnx" if self.kind == "texts" else ""
             if self.kind == "files":
                 raise InputError(
                     "files need your own --model FILE.py:FUNCTION, a function that takes the path of a file and gives "
                     "a vector of numbers."
                 )
-            raise InputError(f"there is no model {self.model!r} for {self.kind}; give {' or '.join(names)}{own}.")
+            own = {"tables": "", "texts": ", or your own as FILE.py:FUNCTION or MODEL.onnx"}
+            own_model = own.get(self.kind, ", or your own as FILE.py:FUNCTION")
+            raise InputError(f"there is no model {self.model!r} for {self.kind}; give {' or '.join(names)}{own_model}.")
         if self.weights and not self.own:
             raise InputError("--weights goes with your own --model FILE.py:FUNCTION only; leave it out.")
         if self.weights and self.kind in ("texts", "files"):
@@ -267,13 +267,8 @@ class ProjectSettings(Settings):
             include={"strategy", "learner", "memory", "rounds", "epochs", "batch", "lr", "momentum", "weight_decay"}
             | {"seed", "threads", "device", "memory_policy", "first_round", "options", "pool_learning"}
         )
-        fixed: dict[str, Any] = {
-            "labels": self.per_round * self.rounds,
-            "replay": "cycled",
-            "evaluate": "round",
-            "model": self.head,
-        }
-        return Config.model_construct(**same, **fixed)
+        labels = self.per_round * self.rounds
+        return Config.model_construct(**same, labels=labels, replay="cycled", evaluate="round", model=self.head)
 
 
 def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
@@ -285,11 +280,13 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
         given = given | {"plugins": named_plugins(given["plugins"])}
     if given.get("budget_total") and "rounds" in given:
         raise InputError("--rounds and --budget-total cannot be combined: a task has rounds until its share is used.")
-    kind, model = given.get("kind"), str(given.get("model") or "")
-    if not model:
-        model = _default_model(str(kind))
+    kind = str(given.get("kind"))
+    model = str(given.get("model") or "")
+    if not model and kind == "images":
+        model = next(filter(is_installed, PRETRAINED), SCRATCH)
+    model = model or (WORD_VECTORS if kind == "texts" and word_vector_files() else NONE)
     trained = model == SCRATCH or bool(given.get("finetune"))
-    defaults: dict[str, Any] = {**_measured_best(str(kind), trained, given, embeddings)}
+    defaults: dict[str, Any] = {**_measured_best(kind, trained, given, embeddings)}
     strategy = str(given.get("strategy", defaults["strategy"]))
     if given.get("options"):
         given = with_typed_options(strategy, given, given["options"])
@@ -299,28 +296,20 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
         defaults["lr"] = 0.02  # faster, training may diverge
     if given.get("head") == "projection":
         defaults["width"] = models.PROJECTED
-    if model.rpartition(":")[0].endswith(".py"):
-        file, _, function = model.rpartition(":")
-        paths = [Path(file).expanduser().resolve()]
-        model = f"{paths[0]}:{function}"
-        if given.get("weights"):
-            paths.append(Path(given["weights"]).expanduser().resolve())
-            given = given | {"weights": str(paths[1])}
-        given = given | {"digest": digest_of(*paths)}
-    if model.endswith(".onnx"):
+    file, _, function = model.rpartition(":")
+    if file.endswith(".py"):
+        model = f"{Path(file).expanduser().resolve()}:{function}"
+    elif model.endswith(".onnx"):
         model = str(Path(model).expanduser().resolve())
-        given = given | {"digest": digest_of(Path(model), Path(model).with_name("tokenizer.json"))}
-    if model == WORD_VECTORS:
-        paths = list(word_vector_files() or ())
-        if not paths:
-            raise InputError(
-                f"--model {WORD_VECTORS} needs the extra `label`; give --model {NONE}, or {install('label')}."
-            )
-        given = given | {"digest": digest_of(*paths)}
+    if given.get("weights"):
+        given = given | {"weights": str(Path(given["weights"]).expanduser().resolve())}
     try:
-        return ProjectSettings(**(defaults | given | {"model": model}))
+        settings = ProjectSettings(**(defaults | given | {"model": model}))
     except pydantic.ValidationError as error:
         raise wrong_setting(error) from None
+    if model == WORD_VECTORS and not settings.files:
+        raise InputError(f"--model {WORD_VECTORS} needs the extra `label`; give --model {NONE}, or {install('label')}.")
+    return settings.model_copy(update={"digest": digest_of(*settings.files)}) if settings.files else settings
 
 
 def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: bool) -> dict[str, str]:
@@ -341,13 +330,6 @@ def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: 
         "runtime": "auto" if kind == "images" and not trained else "torch",
         "words": "scripts" if kind == "texts" else "spaces",
     }
-
-
-def _default_model(kind: str) -> str:
-    """The best that is installed."""
-    if kind == "images":
-        return next(filter(is_installed, PRETRAINED), SCRATCH)
-    return WORD_VECTORS if kind == "texts" and word_vector_files() else NONE
 
 
 def word_vector_files() -> tuple[Path, Path] | None:

@@ -1,19 +1,28 @@
-"""What a project is waiting for, how many labels it may still ask for, and what was learned."""
+"""What a project is waiting for, how many labels it may still ask for, what leads change, and what was learned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from accuacl.base.errors import counted
+import pydantic
+from pydantic import Field
+
+from accuacl.base.errors import InputError, counted, wrong_setting
+from accuacl.base.files import reading, write_text
 from accuacl.experiments import Step, read_steps
-from accuacl.labeling.project.settings import ProjectSettings
+from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.tasks import TaskInfo
 from accuacl.labeling.store import Status, Store
 
+if TYPE_CHECKING:
+    from accuacl.labeling.project.project import Project
+
 Waiting = Literal["labels", "training", "data"]
+PLAN = "plan.json"  # in the project's directory
 
 
 @dataclass(frozen=True)
@@ -53,42 +62,31 @@ def _round_name(round: int, rounds: int) -> str:
     return f"round {round + 1} of {rounds}" if rounds else f"round {round + 1}"
 
 
-def state_of(
-    settings: ProjectSettings,
-    tasks: Sequence[TaskInfo],
-    store: Store,
-    chosen: Callable[[int, int], bool],
-    finished: Callable[[int], bool],
-) -> ProjectState:
-    """What a project is waiting for. `chosen`: all picks of a round are there; `finished`: a task is learned."""
-    status = store.status()
+def state_of(project: Project) -> ProjectState:
+    """What a project is waiting for."""
+    settings, tasks, store, status = project.settings, project.tasks.all(), project.store, project.store.status()
     task, round = (status.task, status.round) if status else (0 if tasks else -1, 0)
-    rounds = settings.rounds_of(task)
-    waiting: Waiting
-    if status and status.open and not chosen(task, round):
-        waiting = "training"
-        left = f"{status.left} of the first {status.total} to be labelled"
-        if not status.left:
-            left = f"the first {status.total} are labelled"
-        text = f"task {task + 1}: {left}; the rest of the round is still to be chosen."
-    elif status and status.open and not store.complete(task, round, settings.close_at):
-        waiting = "labels"
+    used, budget, rounds = *budget_of(settings, tasks, store, task), settings.rounds_of(task)
+
+    def state(waiting: Waiting, text: str) -> ProjectState:
+        return ProjectState(waiting, task, round, rounds, len(tasks), used, budget, status, text)
+
+    if status and status.open:
         left = f"{status.left} of {status.total} to be labelled"
+        if not project.chosen(task, round):
+            return state("training", f"task {task + 1}: {left}; the rest of the round is still to be chosen.")
+        if store.complete(task, round, settings.close_at):
+            return state("training", f"task {task + 1}, round {round + 1} is complete; ready to train.")
         if not status.left:
             left = f"{counted(status.opinions, 'second opinion')} to be given"
-        text = f"task {task + 1}, {_round_name(round, rounds)}: {left}."
-    elif status and status.open:
-        waiting, text = "training", f"task {task + 1}, round {round + 1} is complete; ready to train."
-    elif not tasks:
-        waiting, text = "data", "there is nothing to label yet."
-    elif len(tasks) > task + 1 or not finished(task):
-        waiting, text = "training", f"task {task + 1}: ready to train and to choose."
-    else:
-        waiting, text = "data", "everything is labelled and learned; add data for the next task."
-    used, budget = budget_of(settings, tasks, store, task)
-    if settings.budget_total and waiting == "data" and tasks and used >= budget:
-        text = f"everything is learned, and the budget of {budget} labels is used."
-    return ProjectState(waiting, task, round, rounds, len(tasks), used, budget, status, text)
+        return state("labels", f"task {task + 1}, {_round_name(round, rounds)}: {left}.")
+    if not tasks:
+        return state("data", "there is nothing to label yet.")
+    if len(tasks) > task + 1 or not project.finished(task):
+        return state("training", f"task {task + 1}: ready to train and to choose.")
+    if settings.budget_total and used >= budget:
+        return state("data", f"everything is learned, and the budget of {budget} labels is used.")
+    return state("data", "everything is labelled and learned; add data for the next task.")
 
 
 def budget_of(settings: ProjectSettings, tasks: Sequence[TaskInfo], store: Store, task: int) -> tuple[int, int]:
@@ -135,6 +133,95 @@ def _share(settings: ProjectSettings, labels: int, tasks: int, task: int) -> int
     return -(-labels // (1 + later))
 
 
+# What leads change while a project runs: settings that replace those at the start, in `plan.json`
+
+
+class Plan(pydantic.BaseModel):
+    """Settings that replace those of `config.json`; None: as there. more_rounds: added to a task, by its index."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+    overlap: float | None = Field(default=None, ge=0, le=1)  # of the rounds that are opened from now on
+    holdout: float | None = Field(default=None, ge=0, lt=1)  # of the tasks that begin from now on
+    budget_total: int | None = Field(default=None, ge=1)
+    memory: int | None = Field(default=None, ge=0)  # of the tasks that end from now on
+    more_rounds: dict[int, int] = Field(default_factory=dict)
+
+    def applied_to(self, settings: ProjectSettings) -> ProjectSettings:
+        """The settings of a project as they are now."""
+        given = {name: getattr(self, name) for name in ("overlap", "holdout", "budget_total", "memory")}
+        changed = settings.model_copy(update={name: value for name, value in given.items() if value is not None})
+        changed._more_rounds = self.more_rounds
+        return changed
+
+
+def read_plan(directory: Path) -> Plan:
+    """The plan of a project; nothing is changed if there is none."""
+    path = directory / PLAN
+    if not path.exists():
+        return Plan()
+    try:
+        with reading(path):
+            return Plan.model_validate_json(path.read_bytes())
+    except pydantic.ValidationError:
+        raise InputError(f"{path} is damaged; restore it from a copy, or remove it.") from None
+
+
+def change_plan(project: Project, given: dict[str, float | None]) -> None:
+    """Write down a plan with new values, those that are not None; InputError if they cannot be."""
+    settings, budget, used = project.settings, given.get("budget_total"), project.store.used_in_all()
+    if budget is not None and not settings.budget_total:
+        raise InputError("this project has rounds for each task, not a budget for all; add rounds instead.")
+    if budget is not None and budget < used:
+        raise InputError(f"{used} labels are already used; give a budget of at least as many.")
+    try:
+        new = {name: value for name, value in given.items() if value is not None}
+        plan = Plan.model_validate(read_plan(project.directory).model_dump() | new)
+    except pydantic.ValidationError as error:
+        raise wrong_setting(error) from None
+    if budget is not None and project.state().finished and project.tasks.all():
+        _reopen(project)
+    _write_plan(project, plan)
+
+
+def add_round(project: Project, task: int) -> None:
+    """Write down that the last task has one more round; InputError if it cannot have one."""
+    settings, state, store, plan = project.settings, project.state(), project.store, read_plan(project.directory)
+    if settings.budget_total:
+        raise InputError("the rounds of this project end with its budget; raise the budget instead.")
+    if settings.keep == STATISTICS:
+        raise InputError("the examples of finished tasks are erased (--keep statistics); add data as the next task.")
+    if task != state.tasks - 1 or task != state.task:
+        raise InputError("only the latest task can have one more round; add data as the next task.")
+    if store.has_ended(task):
+        raise InputError(f"a lead has ended task {task + 1}; add data as the next task.")
+    if project.tasks.all()[task].count == sum(len(store.picks(task, r)) for r in range(store.rounds(task))):
+        raise InputError(f"every example of task {task + 1} has been asked for; add data as the next task.")
+    if state.finished:
+        _reopen(project)
+    more = plan.more_rounds | {task: plan.more_rounds.get(task, 0) + 1}
+    _write_plan(project, plan.model_copy(update={"more_rounds": more}))
+
+
+def _write_plan(project: Project, plan: Plan) -> None:
+    write_text(project.directory / PLAN, json.dumps(plan.model_dump(exclude_none=True), indent=1) + "\n")
+
+
+def _reopen(project: Project) -> None:
+    """Continue the last task: the steps that end it are repeated after its next round.
+
+    If killed before the plan is written, the task ends again with the same labels.
+    """
+    last = len(project.tasks.all()) - 1
+
+    def change(task: int | None, round: int | None, kind: str, result: Any) -> Any:
+        ends = kind in ("memory", "evaluate") or (kind == "query" and "over" in result)
+        return None if task == last and ends else result
+
+    with project.open_journal() as journal:
+        journal.rewrite(change)
+
+
 # What was done
 
 
@@ -143,13 +230,15 @@ def describe_sample(journal: Path) -> str:
     for step in reversed(read_steps(journal, "query")):
         if "sample" in step.result:
             seen, whole = step.result["sample"], step.result["pool"]
-            assert step.task is not None  # every query has a task and a round
-            assert step.round is not None
-            where = f"task {step.task + 1}, round {step.round + 1}"
-            return f"{where}: chosen from {seen} of the {whole} items left, drawn at random (--sample)."
+            return f"{_where(step)}: chosen from {seen} of the {whole} items left, drawn at random (--sample)."
         if step.result["ids"]:
             break
     return ""
+
+
+def _where(step: Step) -> str:
+    """The round of a training or a query."""
+    return f"task {(step.task or 0) + 1}, round {(step.round or 0) + 1}"
 
 
 class LearningLog:
@@ -164,14 +253,12 @@ class LearningLog:
         answers = {(step.task, step.round): step.result for step in read_steps(self._journal, "label")}
         sentences = []
         for step in self._new("train"):
-            assert step.task is not None  # every training has a task and a round
-            assert step.round is not None
             answer = answers[step.task, step.round]
             labelled = {item for item, _ in answer["labels"]}
             held = labelled & set(answer["held"])
             count = len(labelled - held) + len(answer.get("late", ()))
-            text = f"task {step.task + 1}, round {step.round + 1}: learned from {counted(count, 'label')}"
-            sentences.append(text + (f"; {len(held)} more are held out to test it" if held else ""))
+            more = f"; {len(held)} more are held out to test it" if held else ""
+            sentences.append(f"{_where(step)}: learned from {counted(count, 'label')}{more}")
         return sentences
 
     def chosen(self, task: int, round: int) -> int:

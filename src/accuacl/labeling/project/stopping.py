@@ -21,7 +21,6 @@ Array = NDArray[np.float64]
 FARTHEST = 20.0  # no forecast beyond this many times the present labels
 FEW = 10  # labels that hardly change an accuracy, or a tenth of those there are
 FAR = 5  # points: a target that is farther away than that is not reached with a few labels
-MANY = 3  # times the labels to go
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,6 @@ class Measured:
     @property
     def percent(self) -> float:
         return 100 * self.right / self.held
-
-    @property
-    def few(self) -> float:
-        """So few labels more hardly change an accuracy."""
-        return max(FEW, self.labels / 10)
 
 
 @dataclass(frozen=True)
@@ -65,11 +59,13 @@ class Forecast:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the curve is at the target, or as good as there, and the held-out items do not show it."""
+        """Whether the curve has all but reached the target, and the held-out items do not show it."""
         if self.last is None or self.labels is None or self.too_few:
             return False
+        if self.labels > max(FEW, self.last.labels / 10):
+            return False
         below = self.target - self.last.percent
-        return below >= FAR if 0 < self.labels <= self.last.few else below > 0 and self.labels == 0
+        return below >= FAR if self.labels else below > 0
 
     @property
     def text(self) -> str:
@@ -88,10 +84,15 @@ class Forecast:
         >>> Forecast(70, 1, 0, None, last=Measured(85, 9, 15)).text
         'by its learning curve it should be near 70 %; its 15 held-out examples say 60 %'
         """
-        if self.too_few:
-            return self._too_few()
-        if self.in_doubt:
-            assert self.last is not None
+        if self.left == 0 and self.too_few:
+            return f"nothing is left to label; {self.target} % takes more data"
+        if self.left is not None and self.most is not None and self.too_few:
+            reached = min(round(self.most), self.target - 1)
+            text = f"the pool has too few items for {self.target} %"
+            if self.last is not None and reached <= round(self.last.percent):
+                return text
+            return f"{text}: labelling the {counted(self.left, 'item')} left leads to about {reached} %"
+        if self.in_doubt and self.last is not None:
             held = f"{counted(self.last.held, 'held-out example')} {'says' if self.last.held == 1 else 'say'}"
             return f"by its learning curve it should be near {self.target} %; its {held} {self.last.percent:.0f} %"
         if self.labels is None:
@@ -100,22 +101,7 @@ class Forecast:
         about = f"about {self.labels} more label{'s' if self.labels != 1 else ''} for {self.target} %"
         if self.high is not None:
             return f"{about} ({self.low} to {self.high})"
-        if self.low:
-            return f"{about} (at least {self.low})"
-        if self.left is not None and self.left < MANY * self.labels:
-            return f"{about}, perhaps more than the {counted(self.left, 'item')} left"
-        return f"{about}, perhaps many more"
-
-    def _too_few(self) -> str:
-        if not self.left:
-            return f"nothing is left to label; {self.target} % takes more data"
-        assert self.most is not None
-        reached = min(round(self.most), self.target - 1)
-        leads = f"leads to about {reached} %"
-        if self.last is not None and (self.left <= self.last.few or reached <= round(self.last.percent)):
-            leads = "would hardly change the accuracy"
-        too_few = f"the pool has too few items for {self.target} %"
-        return f"{too_few}: labelling the {counted(self.left, 'item')} left {leads}"
+        return f"{about} (at least {self.low})" if self.low else f"{about}, perhaps many more"
 
 
 def forecast(curve: Sequence[Measured], target: int, left: int | None = None, since: int = 0) -> Forecast | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.arrow import is_lists, is_numbers
 from accuacl.base.errors import InputError, listed
-from accuacl.base.files import reading, write_text
+from accuacl.base.files import read_json, write_text
 from accuacl.experiments import data
 from accuacl.labeling.project import table_encoder
 from accuacl.labeling.project.new_items import NewItems, TableOptions, check_exists, task_column
@@ -40,21 +41,24 @@ def read_vectors(
     """
     check_exists(path, "a Parquet file")
     table = data.read_columnar(path)
-    schema = table.columns.schema
     task = task_column(path, table.names, tasks)
     data.check_column(path, label_column, table.names)
     apart = (ID, task or "", label_column)
-    if EMBEDDING in table.names and not is_lists(schema.field(EMBEDDING).type):
-        kind = schema.field(EMBEDDING).type
+    fields = [field for field in table.columns.schema if field.name not in apart]
+    if EMBEDDING in table.names and not is_lists(table.columns.schema.field(EMBEDDING).type):
+        kind = table.columns.schema.field(EMBEDDING).type
         raise InputError(f"{path}: the column `{EMBEDDING}` holds {kind}; give lists of numbers.")
-    texts = [field.name for field in schema if not is_numbers(field.type)]
+    numbers = {field.name for field in fields if is_numbers(field.type)}
     lists = data.list_column(table)
-    if columns is not None and all(name in table.names and name not in texts for name in columns):
+    if columns is not None and numbers.issuperset(columns):
         lists = ""
-    elif not lists and columns is None:
-        _refuse_lists(path, [field for field in schema if field.name not in apart])
-    vectors, made_of = data.vectors_of(table, (*apart, *texts), lists=(lists,))
-    others = [field.name for field in schema if field.name not in apart and not _is_nested(field.type)]
+    elif not lists and columns is None and (unknown := [f.name for f in fields if _lists_of_numbers(f.type)]):
+        raise InputError(
+            f"{path}: the column `{unknown[0]}` has lists of numbers, which are taken from "
+            f"{', '.join(f'`{name}`' for name in data.LISTS)}; call it `{EMBEDDING}`, or leave it out of the file."
+        )
+    vectors, made_of = data.vectors_of(table, set(table.names) - numbers, lists=(lists,))
+    others = [field.name for field in fields if not _is_nested(field.type)]
     return NewItems(
         "vectors",
         str(path.resolve()),
@@ -126,8 +130,9 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
     if not kept:
         raise InputError(f"{path} has no columns to learn from; give a table that has some.")
     for number, row in enumerate(rows):
-        for value in row.values():
-            _check_value(path, number, value)
+        for value in filter(lambda value: isinstance(value, str), row.values()):
+            if len(_encodable(path, number, value)) > LONGEST_TEXT:
+                raise InputError(f"{path}: row {number} has a value longer than {LONGEST_TEXT} characters; shorten it.")
     return NewItems(
         "tables",
         str(path.resolve()),
@@ -157,14 +162,11 @@ class TableSchema:
 
     @classmethod
     def load(cls, folder: Path) -> TableSchema:
-        path = folder / FILE
-        with reading(path):
-            content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(folder / FILE)
         if content["version"] > VERSION:
-            raise InputError(f"{path} was written by a newer version of accuacl; install that one.")
+            raise InputError(f"{folder / FILE} was written by a newer version of accuacl; install that one.")
         given = content["options"]
-        options = TableOptions(given["id"], given["label"], tuple(given["ignored"]), given["task"])
-        return cls(options, content["columns"])
+        return cls(TableOptions(**given | {"ignored": tuple(given["ignored"])}), content["columns"])
 
     def save(self, folder: Path) -> None:
         content = {"version": VERSION, "options": asdict(self.options), "columns": self.columns}
@@ -198,13 +200,10 @@ class TableSchema:
 
     def summary(self) -> list[str]:
         """How the columns are used, in a few lines."""
-        lines = []
-        for kind, title in TITLES.items():
-            names = [column["name"] for column in self.columns if column["kind"] == kind]
-            if names:
-                lines.append(f"{title}: {', '.join(names)}")
-        unused = [f"{column['name']} ({column['why']})" for column in self.columns if column["kind"] == "unused"]
-        return [*lines, f"shown, not learned from: {', '.join(unused)}"] if unused else lines
+        lines = {title: [c["name"] for c in self.columns if c["kind"] == kind] for kind, title in TITLES.items()}
+        unused = [f"{c['name']} ({c['why']})" for c in self.columns if c["kind"] == "unused"]
+        lines |= {"shown, not learned from": unused}
+        return [f"{title}: {', '.join(names)}" for title, names in lines.items() if names]
 
 
 def _labels(values: Sequence[Any]) -> list[str | None]:
@@ -217,10 +216,9 @@ def _unique_names(path: Path, given: Any) -> list[str]:
     if None in given:
         raise InputError(f"{path}: row {given.index(None)} has no id; give every row an id, or none of them.")
     names = [_encodable(path, number, str(name)) for number, name in enumerate(given)]
-    if len(set(names)) != len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InputError(f"{path}: the id {twice!r} occurs more than once; give every row its own.")
+    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+    if times > 1:
+        raise InputError(f"{path}: the id {name!r} occurs more than once; give every row its own.")
     return names
 
 
@@ -230,24 +228,6 @@ def _encodable(path: Path, number: int, text: str) -> str:
     except UnicodeEncodeError:  # half of a pair, which JSON lets through
         raise InputError(f"{path}: row {number} has characters that cannot be written as UTF-8; fix it.") from None
     return text
-
-
-def _check_value(path: Path, number: int, value: Any) -> None:
-    if isinstance(value, str):
-        _encodable(path, number, value)
-        if len(value) > LONGEST_TEXT:
-            raise InputError(f"{path}: a value of row {number} is longer than {LONGEST_TEXT} characters; shorten it.")
-
-
-def _refuse_lists(path: Path, fields: Sequence[Any]) -> None:
-    """InputError: a column has lists of numbers, under a name that does not say that they are the vectors."""
-    for field in fields:
-        if _lists_of_numbers(field.type):
-            known = ", ".join(f"`{name}`" for name in data.LISTS)
-            raise InputError(
-                f"{path}: the column `{field.name}` has lists of numbers, which are taken from {known}; "
-                f"call it `{EMBEDDING}`, or leave it out of the file."
-            )
 
 
 def _check_ignored(path: Path, schema: Any, names: list[str], ignored: Sequence[str]) -> None:

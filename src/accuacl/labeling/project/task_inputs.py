@@ -1,17 +1,16 @@
 """The inputs of a project's model, computed once for each task and kept: embeddings, pixels, or vectors as they are.
 
-`inputs.npy` in a task's folder is made from parts, so that work resumes after a kill. An image that
-can no longer be read by then gets a row of zeros and is left out of the pool. The images of a large pool that the first
-round looks at may be embedded before the others.
+`inputs.npy` in a task's folder is made from parts, so that work resumes after a kill. An image that can no longer be
+read by then gets a row of zeros and is left out of the pool. The images of a large pool that the first round looks at
+may be embedded before the others.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,58 +22,39 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.base.files import make_folder, reading, replacing, write_text
 from accuacl.base.machine import cores, memory_kept
-from accuacl.base.progress import OnProgress, Progress
+from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments import checkpoints, device_of
 from accuacl.experiments.networks import TORCH, open_runtime
 from accuacl.labeling.project.encoders import file_encoder, frozen_network, image_runtime, text_encoder
-from accuacl.labeling.project.erasing import erased_rows
+from accuacl.labeling.project.erasing import PARTS, erased_rows, remove_parts
 from accuacl.labeling.project.images import check_image, read_inside
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.tasks import FOLDERS, TaskInfo, Tasks
 
-PART = 256  # rows
+PART = 256  # rows that are written together
+BATCH = 32  # images or files that are embedded together
 SCALE = "scale.safetensors"  # in the first task's folder
 NORM = 8.0  # the vectors that are trained on are scaled to lengths whose root mean square is this
 LIMIT = 10.0  # standard deviations at which entries are clipped
 
-BATCH = 32  # rows that are embedded together
-FIRST = "first.safetensors"  # in a task's folder, until all are there: rows that its first round looks at
-Encode = Callable[[slice], tuple[NDArray[Any], list[int]]]  # rows of a task to (inputs, which of them are bad)
-EncodeImages = Callable[[Sequence[int]], tuple[NDArray[Any], list[int]]]
+Encode = Callable[[Sequence[int]], tuple[NDArray[Any], list[int]]]  # rows of a task to inputs, and which are bad
 
 
 def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress: OnProgress) -> dict[str, Any]:
     """Make the task's inputs, or finish making them; their shape, and the rows that are bad."""
-    task_folder = tasks.folder_of(task.index)
-    target, made, folder = task_folder / "inputs.npy", task_folder / "inputs.json", task_folder / "parts"
-    if made.exists():  # it is written last
-        shutil.rmtree(folder, ignore_errors=True)
-        with reading(made):
-            return dict(json.loads(made.read_text(encoding="utf-8")))
-    if task.kind in FOLDERS and not Path(task.place).is_dir():
-        raise InputError(
-            f"the folder {task.place} is missing; bring it back, or say where it is (`accuacl project relocate`)."
-        )
-    make_folder(folder)
-
-    def report(done: int) -> None:
-        on_progress(Progress(min(done, task.count), task.count, "preparing", "preparing"))
-
-    starts = range(0, task.count, PART)
-    todo = [start for start in starts if not (folder / f"{start:09}.safetensors").exists()]
-    report(PART * (len(starts) - len(todo)))  # what an earlier process has made
-    with memory_kept():
-        _write_parts(folder, task, todo, encoder(tasks, task, settings), settings, report)
-    parts = [folder / f"{start:09}.safetensors" for start in starts]
-    wrong = {row for start, part in zip(starts, parts, strict=True) for row in (_load(part)["bad"] + start).tolist()}
-    bad = sorted(wrong | erased_rows(tasks, task))
-    shape = [task.count, *_load(parts[0])["rows"].shape[1:]]
-    _join(target, parts, shape)
-    write_text(made, json.dumps({"items": task.sha256, "shape": shape, "bad": bad}) + "\n")
-    shutil.rmtree(folder, ignore_errors=True)
-    (task_folder / FIRST).unlink(missing_ok=True)
-    return dict(json.loads(made.read_text(encoding="utf-8")))
+    folder = tasks.folder_of(task.index)
+    if tasks.inputs(task.index) is None:
+        if task.kind in FOLDERS and not Path(task.place).is_dir():
+            where = "bring it back, or say where it is (`accuacl project relocate`)"
+            raise InputError(f"the folder {task.place} is missing; {where}.")
+        _encode_rows(tasks, task, settings, range(task.count), task.count, on_progress)
+        erased = erased_rows(tasks, task)
+        shape, _, bad = _join(folder / PARTS, folder / "inputs.npy", task.count, sorted(erased))
+        made = {"items": task.sha256, "shape": shape, "bad": sorted(erased | bad)}
+        write_text(folder / "inputs.json", json.dumps(made) + "\n")  # last: says that all is there
+    remove_parts(folder)
+    return tasks.inputs(task.index) or {}
 
 
 def prepare_first(
@@ -88,92 +68,87 @@ def prepare_first(
 ) -> dict[str, Any]:
     """Embed images of a task before all others: the first `count` in this order that can be read, and `also` these.
 
-    What is returned describes them as `prepare` does all; `bad` are the rows known to be so by then.
+    What is returned describes them as `prepare` does all: `bad` are the rows known to be so by then, `first` those that
+    are embedded; all others are zeros.
     """
-    path = tasks.folder_of(task.index) / FIRST
-    if not path.exists():
-        chosen: dict[int, NDArray[np.float32]] = {}
-        bad: list[int] = []
-        encode = _image_encoder(tasks, task, settings)
-        batches = [list(order[start : start + BATCH]) for start in range(0, len(order), BATCH)]
-        with memory_kept():
-            for rows, (embeddings, wrong) in _encoded(encode, batches, settings):
-                bad += [rows[i] for i in wrong]
-                chosen |= {row: embeddings[i] for i, row in enumerate(rows) if i not in set(wrong)}
-                on_progress(Progress(min(len(chosen), count), count, "preparing", "preparing"))
-                if len(chosen) >= count:
-                    break
-            rows = [row for row in also if row not in chosen]
-            if rows:
-                chosen |= dict(zip(rows, encode(rows)[0], strict=True))
-        numbers = np.array(sorted(chosen), np.int64)
-        embeddings = np.stack([chosen[row] for row in numbers.tolist()])
-        kept = {"numbers": numbers, "rows": embeddings, "bad": np.array(sorted(bad), np.int64)}
-        checkpoints.save_arrays(path, kept)
-    first = _load(path)
-    known = sorted({*first["bad"].tolist(), *erased_rows(tasks, task)})
-    return {"items": task.sha256, "shape": [task.count, first["rows"].shape[1]], "bad": known, "first": True}
+    folder = tasks.folder_of(task.index)
+    _encode_rows(tasks, task, settings, order, count, on_progress)
+    _encode_rows(tasks, task, settings, also, len(also), ignore)
+    erased = erased_rows(tasks, task)
+    shape, done, bad = _join(folder / PARTS, folder / "inputs.npy", task.count, sorted(erased))
+    return {"items": task.sha256, "shape": shape, "bad": sorted(erased | bad), "first": sorted(done - bad)}
 
 
-def _encoded(
-    encode: EncodeImages, batches: list[list[int]], settings: ProjectSettings
-) -> Iterator[tuple[list[int], tuple[NDArray[Any], list[int]]]]:
-    """Batches of images and what they become, on all cores."""
-    threads = partial(torch.set_num_threads, settings.threads)  # of each worker: the last bits depend on their number
-    return zip(batches, ordered_thread_map(encode, batches, cores(), threads), strict=True)
-
-
-class FirstRows:
-    """Some rows of an array as if all were there; any other row raises IndexError."""
-
-    def __init__(self, path: Path, shape: Sequence[int]) -> None:
-        first = _load(path)
-        self.numbers, self.rows, self.bad, self.shape = first["numbers"], first["rows"], first["bad"], tuple(shape)
-        self.dtype, self.ndim = self.rows.dtype, len(self.shape)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        where = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
-        if (self.numbers[where] != numbers).any():
-            raise IndexError("a row was asked for that is not embedded yet")
-        return self.rows[where]
-
-
-def _write_parts(
-    folder: Path,
-    task: TaskInfo,
-    todo: list[int],
-    encode: Encode,
-    settings: ProjectSettings,
-    report: Callable[[int], None],
+def _encode_rows(
+    tasks: Tasks, task: TaskInfo, settings: ProjectSettings, order: Sequence[int], count: int, on_progress: OnProgress
 ) -> None:
-    """Encode the parts that begin at these rows, images on all cores, and write each when it is done."""
-    step = BATCH if task.kind in FOLDERS else PART
-    batches = [
-        slice(first, min(first + step, start + PART, task.count))
-        for start in todo
-        for first in range(start, min(start + PART, task.count), step)
-    ]
-    done: list[tuple[NDArray[Any], list[int]]] = []
+    """Encode rows in this order until `count` of them can be used, images on all cores, and write them part by part."""
+    folder = tasks.folder_of(task.index) / PARTS
+    make_folder(folder)
+    written, done, bad = len(_parts(folder)), set[int](), set[int]()
+    for path in _parts(folder):  # by an earlier process
+        part = _load(path)
+        done.update(part["numbers"].tolist())
+        bad.update(part["bad"].tolist())
+    todo = [row for row in order if row not in done]
+    step = min(BATCH, PART) if task.kind in FOLDERS else PART
+    batches = [todo[start : start + step] for start in range(0, len(todo), step)]
+    seen, usable = len(order) - len(todo), len(done.difference(bad).intersection(order))
+    parts: list[dict[str, NDArray[Any]]] = []
     workers = cores() if task.kind == "images" else 1
     threads = partial(torch.set_num_threads, settings.threads)  # of each worker: the last bits depend on their number
-    for batch, result in zip(batches, ordered_thread_map(encode, batches, workers, threads), strict=True):
-        done.append(result)
-        report(batch.stop)
-        start = batch.start - batch.start % PART
-        if batch.stop in (start + PART, task.count):
-            wrong = [i * step + row for i, (_, bad) in enumerate(done) for row in bad]
-            rows = {"rows": np.concatenate([rows for rows, _ in done]), "bad": np.array(wrong, np.int64)}
-            checkpoints.save_arrays(folder / f"{start:09}.safetensors", rows)
-            done = []
+
+    def report() -> None:
+        on_progress(Progress(min(seen, count), count, "preparing", "preparing"))
+
+    report()
+    if usable >= count or not batches:
+        return
+    with memory_kept():
+        encoded = ordered_thread_map(encoder(tasks, task, settings), batches, workers, threads)
+        for batch, (rows, wrong) in zip(batches, encoded, strict=True):
+            numbers = np.array(batch, np.int64)
+            parts.append({"numbers": numbers, "rows": rows, "bad": numbers[wrong]})
+            seen, usable = seen + len(batch), usable + len(batch) - len(wrong)
+            report()
+            if len(parts) * step >= PART or usable >= count or batch is batches[-1]:
+                joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+                checkpoints.save_arrays(folder / f"{written:09}.safetensors", joined)
+                parts, written = [], written + 1
+            if usable >= count:
+                break
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.safetensors"))
+
+
+def _join(folder: Path, target: Path, count: int, erased: Sequence[int]) -> tuple[list[int], set[int], set[int]]:
+    """Write all parts to one .npy file, with zeros for other rows and erased ones: its shape, rows, and bad rows."""
+    files, done, bad = _parts(folder), set[int](), set[int]()
+    example = _load(files[0])["rows"]
+    shape, size = [count, *example.shape[1:]], example[0].nbytes
+    header = {"descr": np.lib.format.dtype_to_descr(example.dtype), "fortran_order": False, "shape": tuple(shape)}
+    with replacing(target) as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        begin = file.tell()
+        for path in files:
+            part = _load(path)
+            numbers, rows = part["numbers"].tolist(), part["rows"].copy()
+            rows[np.isin(numbers, erased)] = 0
+            done.update(numbers)
+            bad.update(part["bad"].tolist())
+            for number, row in zip(numbers, rows, strict=True):
+                file.seek(begin + number * size)
+                file.write(row.tobytes())
+        file.truncate(begin + count * size)
+    return shape, done, bad
 
 
 class TaskInputs:
     """The inputs of all tasks as one array, indexed by item."""
 
-    def __init__(self, arrays: Sequence[NDArray[Any] | FirstRows], scale: dict[str, NDArray[Any]] | None) -> None:
+    def __init__(self, arrays: Sequence[NDArray[Any]], scale: dict[str, NDArray[Any]] | None) -> None:
         self.arrays, self.scale = list(arrays), scale
         self.sums: NDArray[Any] | None = None  # rows in place of erased examples, with ids from -1 down
         self.ends = np.cumsum([len(array) for array in arrays])
@@ -199,15 +174,10 @@ class TaskInputs:
 
 
 def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: ProjectSettings) -> TaskInputs:
-    """The inputs of the tasks that `prepare` has made."""
-    arrays: list[NDArray[Any] | FirstRows] = []
+    """The inputs of the tasks that `prepare` has made, or `prepare_first`."""
+    arrays: list[NDArray[Any]] = []
     for index, known in enumerate(made):
-        if "first" in known:
-            arrays.append(FirstRows(tasks.folder_of(index) / FIRST, known["shape"]))
-            continue
-        path = tasks.folder_of(index) / "inputs.npy"
-        with reading(path):
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        path, array = tasks.folder_of(index) / "inputs.npy", tasks.array(index, "inputs.npy")
         if list(array.shape) != known["shape"] or tasks.all()[index].sha256 != known["items"]:
             raise InputError(f"{path} is damaged: its content is not what was written; restore it from a copy.")
         arrays.append(array)
@@ -217,12 +187,9 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
     if not path.exists():
         own = settings.own or settings.sentence_model
         centred = settings.kind not in ("texts", "tables") or own  # rows of tables are scaled already
-        fitted = arrays[0]
-        if isinstance(fitted, FirstRows):  # a sample of the pool
-            scale = fit_scale(fitted.rows, (), centred)
-        else:
-            scale = fit_scale(fitted, made[0]["bad"], centred)
-        checkpoints.save_arrays(path, scale)
+        first, bad = made[0].get("first"), made[0]["bad"]
+        unknown = bad if first is None else np.setdiff1d(np.arange(len(arrays[0])), first).tolist()
+        checkpoints.save_arrays(path, fit_scale(arrays[0], unknown, centred))
     return TaskInputs(arrays, load_scale(tasks))
 
 
@@ -262,50 +229,34 @@ def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.flo
 def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     """How rows of the task become inputs; for images any number of threads may call it."""
     if task.kind == "images":
-        encode_images = _image_encoder(tasks, task, settings)
-        path = tasks.folder_of(task.index) / FIRST
-        if path.exists():
-            encode_images = _with_first(encode_images, FirstRows(path, (task.count,)))
-        return lambda part: encode_images(range(task.count)[part])
+        return _image_encoder(tasks, task, settings)
     if task.kind == "files":
         return _file_encoder(tasks, task, settings)
     if task.kind == "texts":
         texts, encode = tasks.table(task.index)["text"], text_encoder(settings, tasks)
-        return lambda part: (encode(texts[part]), [])
+        return lambda rows: (encode([texts[row] for row in rows]), [])
     if task.kind == "tables":
-        schema = tasks.schema()
-        return lambda part: (schema.encode(tasks.rows(task.index, part)), [])
-    path = tasks.folder_of(task.index) / "vectors.npy"
-    with reading(path):
-        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    return lambda part: (embedded(settings, np.array(vectors[part])), [])
+        schema, cells = tasks.schema(), tasks.table(task.index)["shown"]
+        return lambda rows: (schema.encode([json.loads(cells[row]) for row in rows]), [])
+    vectors = tasks.array(task.index, "vectors.npy")
+    return lambda rows: (embedded(settings, vectors[list(rows)]), [])
 
 
 def _file_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     names, root, encode = tasks.table(task.index)["name"], Path(task.place), file_encoder(settings)
-    paths, erased = [root / name for name in names], erased_rows(tasks, task)
-    tried = (row for i, path in enumerate(paths) if i not in erased and (row := encode(path)) is not None)
-    first = next(tried, None)  # tells how long vectors are
+    erased = erased_rows(tasks, task)
+    tried = (encode(root / name) for row, name in enumerate(names) if row not in erased)
+    first = next((vector for vector in tried if vector is not None), None)
     if first is None:
-        raise InputError(f"{settings.model} could read none of the {len(paths)} files in {root}; fix one of the two.")
-    width = len(first)
+        raise InputError(f"{settings.model} could read none of the {len(names)} files in {root}; fix one of the two.")
+    nothing = np.zeros_like(first)
 
-    def encode_rows(part: slice) -> tuple[NDArray[Any], list[int]]:
-        rows, bad = np.zeros((len(paths[part]), width), np.float32), []
-        for i, path in enumerate(paths[part]):
-            row = None if part.start + i in erased else encode(path)
-            if row is None:
-                bad.append(i)
-            elif len(row) != width:
-                raise InputError(
-                    f"{settings.model} gave {len(row)} numbers for {path.name} and {width} for others; give vectors of "
-                    "one length."
-                )
-            else:
-                rows[i] = row
-        return rows, bad
+    def encode_files(batch: Sequence[int]) -> tuple[NDArray[Any], list[int]]:
+        vectors = [None if row in erased else encode(root / names[row]) for row in batch]
+        bad = [i for i, vector in enumerate(vectors) if vector is None]
+        return np.stack([nothing if vector is None else vector for vector in vectors]), bad
 
-    return encode_rows
+    return encode_files
 
 
 def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -315,28 +266,7 @@ def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray
     return open_runtime(TORCH, frozen_network(settings), (), device=device_of(settings.device)).run(vectors)
 
 
-def _with_first(encode: EncodeImages, first: FirstRows) -> EncodeImages:
-    """The encoder, which does not embed again what was embedded first."""
-    known = {int(row): i for i, row in enumerate(first.numbers)}
-    known_bad = set(first.bad.tolist())
-
-    def encode_rest(batch: Sequence[int]) -> tuple[NDArray[Any], list[int]]:
-        rows = np.zeros((len(batch), first.rows.shape[1]), first.rows.dtype)
-        bad = [i for i, row in enumerate(batch) if row in known_bad]
-        rest = [i for i, row in enumerate(batch) if row not in known and row not in known_bad]
-        for i, row in enumerate(batch):
-            if row in known:
-                rows[i] = first.rows[known[row]]
-        if rest:
-            embeddings, wrong = encode([batch[i] for i in rest])
-            rows[rest] = embeddings
-            bad += [rest[i] for i in wrong]
-        return rows, sorted(bad)
-
-    return encode_rest
-
-
-def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> EncodeImages:
+def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     names, root = tasks.table(task.index)["name"], Path(task.place)
 
     def decode(batch: Sequence[int]) -> tuple[NDArray[np.uint8], list[int]]:
@@ -370,16 +300,6 @@ def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> E
         return rows, bad
 
     return encode
-
-
-def _join(target: Path, files: list[Path], shape: list[int]) -> None:
-    """Write all parts to one .npy file, with one of them in memory at a time."""
-    kind = _load(files[0])["rows"].dtype
-    with replacing(target) as file:
-        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": tuple(shape)}
-        np.lib.format.write_array_header_1_0(file, header)
-        for part_file in files:
-            file.write(np.ascontiguousarray(_load(part_file)["rows"]).tobytes())
 
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:

@@ -1,9 +1,9 @@
 """The tasks of a project: the lists of their items, on disk in the folder `tasks`.
 
-Each task has a folder with `task.json`, written once, and `items.parquet`, the list of its items. Beside these folders
-lie two files that hold for all tasks: `places.json` says where data have been moved to, and `forgotten.json` has salted
-hashes of items that the project was asked to forget, so that they are not added again. The path of data inside of the
-project's directory is kept relative to it, so that it moves with the directory.
+Each task has a folder with `task.json`, written once, and `items.parquet`, the list of its items. Two files hold for
+all tasks: `places.json` says where data have been moved to, and `forgotten.json` has salted hashes of items that the
+project was asked to forget, so that they are not added again. The path of data inside of the project's directory is
+kept relative to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pydantic
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, make_folder, reading, write_bytes, write_text, writing
+from accuacl.base.files import Lock, make_folder, read_json, reading, replacing, write_bytes, write_text, writing
 from accuacl.base.machine import sync_folder
 from accuacl.base.progress import OnProgress, ignore
 from accuacl.labeling.project.images import read_files, read_images
@@ -61,6 +61,13 @@ class TaskInfo:
     def ids(self) -> NDArray[np.int64]:
         return np.arange(self.first, self.first + self.count)
 
+    def __contains__(self, item: int) -> bool:
+        return self.first <= item < self.first + self.count
+
+    def source(self, whole: bool) -> str:
+        """Where the items come from: the whole path, or its name alone."""
+        return self.place if whole else Path(self.place).name
+
 
 @dataclass(frozen=True)
 class Item:
@@ -89,7 +96,9 @@ class Tasks:
         while (path := self.folder_of(len(tasks)) / "task.json").exists():
             task = _read_task(path)
             place = moved_places(self.folder).get(task.index, task.place)
-            tasks.append(replace(task, place=_found_inside(place, self.folder.parent)))
+            inside = self.folder.parent.resolve() / place
+            moved_with = not os.path.isabs(place) and inside.exists()
+            tasks.append(replace(task, place=str(inside) if moved_with else place))
         self._known = (stamp, tasks)
         return tasks
 
@@ -106,8 +115,7 @@ class Tasks:
             before = self.all()
             if items.kind in FOLDERS and not items.names and not items.bad:
                 raise NothingNew(items.none_to_label())
-            items = self._without_known(items)
-            items, forgotten = self._without_forgotten(items)
+            items, forgotten = self._without_known(items)
             if items.kind in ("vectors", "tables") and before:
                 items = self.as_first(items)
             if not items.names:
@@ -117,36 +125,33 @@ class Tasks:
             aside = self.folder / f".adding-{secrets.token_hex(4)}"
             aside.mkdir()
             try:
-                kept = replace(items, place=_relative_inside(items.place, self.folder.parent))
-                _write_task(aside, kept, len(before), before[-1].first + before[-1].count if before else 0)
+                place, root = Path(items.place).resolve(), self.folder.parent.resolve()
+                if place.is_relative_to(root):  # so that it moves with the project
+                    items = replace(items, place=str(place.relative_to(root)))
+                _write_task(aside, items, len(before), sum(task.count for task in before))
                 os.rename(aside, self.folder_of(len(before)))
-            except BaseException:
+            finally:
                 shutil.rmtree(aside, ignore_errors=True)
-                raise
             sync_folder(self.folder)
         return self.all()[len(before)]
 
-    def _without_known(self, items: NewItems) -> NewItems:
-        """The items without images and texts that earlier tasks have."""
+    def _without_known(self, items: NewItems) -> tuple[NewItems, int]:
+        """The items without images and texts that were added or forgotten before, and how many were forgotten."""
+        if items.kind not in (*FOLDERS, "texts"):
+            return items, 0
         known: set[str] = set()
-        for task in self.all() if items.kind in (*FOLDERS, "texts") else ():
+        for task in self.all():
             table = self.table(task.index)
             known.update(identities(task.kind, task.place, table["name"], table.get("text")))
-        ours = identities(items.kind, items.place, items.names, items.texts) if known else []
-        return items.only([i for i, item in enumerate(ours) if item not in known]) if known else items
-
-    def _without_forgotten(self, items: NewItems) -> tuple[NewItems, int]:
-        """The items without those that the project was asked to forget, and how many these are."""
-        salted = _read_forgotten(self.folder)
-        if salted is None or items.kind not in (*FOLDERS, "texts"):
-            return items, 0
+        salted = read_json(self.folder / FORGOTTEN) or {"salt": "", "hashes": []}
         hashes = set(salted["hashes"])
         ours = identities(items.kind, items.place, items.names, items.texts)
-        kept = items.only([i for i, item in enumerate(ours) if _hash(salted["salt"], item) not in hashes])
-        count = len(items.names) - len(kept.names)
-        if count and kept.names:
-            warnings.warn(f"left out, since this project was asked to forget them: {count}", stacklevel=3)
-        return kept, count
+        new = [row for row, item in enumerate(ours) if item not in known]
+        kept = [row for row in new if not hashes or _hash(salted["salt"], ours[row]) not in hashes]
+        forgotten = len(new) - len(kept)
+        if forgotten and kept:
+            warnings.warn(f"left out, since this project was asked to forget them: {forgotten}", stacklevel=3)
+        return items.only(kept), forgotten
 
     def as_first(self, items: NewItems) -> NewItems:
         """Vectors or records with the columns of the first task, in the same order."""
@@ -154,11 +159,20 @@ class Tasks:
             return self.schema().like(items)
         return items.like(self.all()[0].columns, self.width())
 
+    def array(self, index: int, name: str) -> NDArray[Any]:
+        """An array in a task's folder, `vectors.npy` or `inputs.npy`, of which only what is used is read."""
+        path = self.folder_of(index) / name
+        with reading(path):
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+
+    def inputs(self, index: int) -> dict[str, Any] | None:
+        """What is recorded of a task's inputs: their shape, and the rows that are bad; None before they are made."""
+        made: dict[str, Any] | None = read_json(self.folder_of(index) / "inputs.json")
+        return made
+
     def width(self) -> int:
         """How many numbers a vector of the project has."""
-        path = self.folder_of(0) / "vectors.npy"
-        with reading(path):
-            return int(np.load(path, mmap_mode="r", allow_pickle=False).shape[1])
+        return int(self.array(0, "vectors.npy").shape[1])
 
     @functools.lru_cache(maxsize=1)  # noqa: B019 - one such object a process
     def schema(self) -> TableSchema:
@@ -171,9 +185,8 @@ class Tasks:
 
     def find(self, id: int) -> TaskInfo:
         """The task that an item belongs to."""
-        for task in self.all():
-            if task.first <= id < task.first + task.count:
-                return task
+        if task := next((task for task in self.all() if id in task), None):
+            return task
         raise InputError(f"there is no item {id}; give one of a task.")
 
     def item(self, id: int) -> Item:
@@ -181,15 +194,14 @@ class Tasks:
         task = self.find(id)
         table, row = self.table(task.index), id - task.first
         name = table["name"][row]
-        item = functools.partial(Item, id, task.index, KINDS[task.kind], name)
-        if task.kind == "images":
-            return item(path=Path(task.place) / name)
-        if task.kind == "files":
-            return item(path=Path(task.place) / name, fields=(("file", name),))
+        item = Item(id, task.index, KINDS[task.kind], name)
+        if task.kind in FOLDERS:
+            fields = (("file", name),) if task.kind == "files" else ()
+            return replace(item, path=Path(task.place) / name, fields=fields)
         if task.kind == "texts":
-            return item(text=table["text"][row] or "(erased)")
+            return replace(item, text=table["text"][row] or "(erased)")
         title = (self.schema().options.id or "row") if task.kind == "tables" else "id"
-        return item(fields=((title, name), *json.loads(table["shown"][row] or "{}").items()))
+        return replace(item, fields=((title, name), *json.loads(table["shown"][row] or "{}").items()))
 
     def table(self, index: int) -> dict[str, list[Any]]:
         """The list of a task's items, as columns; read again when another process has erased some of them."""
@@ -204,10 +216,8 @@ class Tasks:
         path = self.folder_of(index) / "items.parquet"
         with reading(path):
             data = path.read_bytes()
-        erased = self.folder_of(index) / ERASED
-        with reading(erased):
-            now = json.loads(erased.read_text(encoding="utf-8"))["sha256"] if erased.exists() else task.sha256
-        if hashlib.sha256(data).hexdigest() not in (task.sha256, now):
+        erased = read_json(self.folder_of(index) / ERASED) or {"sha256": task.sha256}
+        if hashlib.sha256(data).hexdigest() not in (task.sha256, erased["sha256"]):
             raise InputError(f"{path} is damaged; restore it from a copy.")
         # Not pq.read_table: its threads may outlive it, and a process that ends meanwhile is aborted.
         return dict(pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).to_pydict())
@@ -220,15 +230,11 @@ def _read_task(path: Path) -> TaskInfo:
         return pydantic.TypeAdapter(TaskInfo).validate_json(data, strict=True)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        field = "/".join(map(str, first["loc"]))
-        why = f"{field}: {first['msg']}" if field else first["msg"]
+        why = ": ".join([*map(str, first["loc"]), first["msg"]])
         raise InputError(f"{path} is damaged ({why}); restore it from a copy.") from None
 
 
 def _write_task(folder: Path, items: NewItems, index: int, first: int) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     columns: dict[str, list[Any]] = {"name": items.names}
     if items.texts is not None:
         columns["text"] = items.texts
@@ -239,15 +245,23 @@ def _write_task(folder: Path, items: NewItems, index: int, first: int) -> None:
     if items.kind == "tables" and index == 0:
         TableSchema.of(items).save(folder)
     if items.vectors is not None:
-        buffer = io.BytesIO()
-        np.save(buffer, items.vectors)
-        write_bytes(folder / "vectors.npy", buffer.getvalue())
-    sink = io.BytesIO()
-    pq.write_table(pa.table(columns), sink)
-    write_bytes(folder / "items.parquet", sink.getvalue())
-    digest = hashlib.sha256(sink.getvalue()).hexdigest()
+        with replacing(folder / "vectors.npy") as file:
+            np.save(file, items.vectors)
+    data = parquet_of(columns)
+    write_bytes(folder / "items.parquet", data)
+    digest = hashlib.sha256(data).hexdigest()
     task = TaskInfo(index, items.kind, items.place, first, len(items.names), items.bad, digest, items.columns)
     write_text(folder / "task.json", json.dumps(asdict(task), indent=1) + "\n")
+
+
+def parquet_of(columns: dict[str, list[Any]]) -> bytes:
+    """The list of a task's items as the bytes of `items.parquet`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
 
 
 def identities(kind: str, place: str, names: list[str], texts: list[str] | None) -> list[str]:
@@ -292,7 +306,7 @@ def read_like(
 
 def never_add_again(folder: Path, items: Iterable[str]) -> None:
     """Remember the hashes of items that were forgotten, by their `identities`. folder: the project's `tasks`."""
-    salted = _read_forgotten(folder) or {"salt": secrets.token_hex(16), "hashes": []}
+    salted = read_json(folder / FORGOTTEN) or {"salt": secrets.token_hex(16), "hashes": []}
     hashes = sorted(set(salted["hashes"]) | {_hash(salted["salt"], item) for item in items})
     if hashes != salted["hashes"]:
         write_text(folder / FORGOTTEN, json.dumps(salted | {"hashes": hashes}) + "\n")
@@ -300,14 +314,6 @@ def never_add_again(folder: Path, items: Iterable[str]) -> None:
 
 def _hash(salt: str, item: str) -> str:
     return hashlib.sha256(f"{salt}\0{item}".encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _read_forgotten(folder: Path) -> dict[str, Any] | None:
-    path = folder / FORGOTTEN
-    if not path.exists():
-        return None
-    with reading(path):
-        return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 # Where data lie
@@ -343,37 +349,17 @@ def _moved(tasks: Tasks, task: TaskInfo, place: Path) -> Moved:
     what, exists = ("folder", place.is_dir()) if task.kind in FOLDERS else ("file", place.is_file())
     if not exists:
         raise InputError(f"there is no {what} {place} for the {task.kind} of task {task.index + 1}; give its location.")
-    if task.kind not in FOLDERS:
-        return Moved(task.index, str(place), [])
-    names = tasks.table(task.index)["name"]
+    names = tasks.table(task.index)["name"] if task.kind in FOLDERS else ()
     missing = [name for name in names if not (place / name).is_file()]
-    if len(missing) == len(names):
-        raise InputError(
-            f"{place} has none of the {len(names)} {task.kind} of task {task.index + 1}, such as {names[0]}; give the "
-            "folder that has them under the same names."
-        )
+    if names and len(missing) == len(names):
+        which = f"the {len(names)} {task.kind} of task {task.index + 1}, such as {names[0]}"
+        raise InputError(f"{place} has none of {which}; give the folder that has them under the same names.")
     return Moved(task.index, str(place), missing)
 
 
 def moved_places(folder: Path) -> dict[int, str]:
     """Where data have been moved to, by task. folder: the project's `tasks`."""
-    path = folder / PLACES
-    if not path.exists():
-        return {}
-    with reading(path):
-        return {int(task): place for task, place in json.loads(path.read_text(encoding="utf-8")).items()}
-
-
-def _relative_inside(place: str, directory: Path) -> str:
-    """The path as a task keeps it: relative if it is inside the project's directory."""
-    path, root = Path(place).resolve(), directory.resolve()
-    return str(path.relative_to(root)) if path.is_relative_to(root) else place
-
-
-def _found_inside(place: str, directory: Path) -> str:
-    """Where a path that a task keeps is: in the project's directory, if it is there."""
-    inside = directory.resolve() / place
-    return str(inside) if not os.path.isabs(place) and inside.exists() else place
+    return {int(task): place for task, place in (read_json(folder / PLACES) or {}).items()}
 
 
 def _modified(path: Path) -> int:

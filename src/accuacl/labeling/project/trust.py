@@ -38,12 +38,10 @@ def load_project_plugins(settings: ProjectSettings) -> None:
 
 def trust_code(settings: ProjectSettings) -> None:
     """Let the project's own model and plugins run on this machine, for this user, now and later."""
-    new = [line for line in _lines(settings).values() if line not in _trusted()]
-    if not new:
-        return
-    make_folder(_trust_file().parent)
-    with writing(_trust_file()), _trust_file().open("a", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in new)
+    if new := [line for line in _lines(settings).values() if line not in _trusted()]:
+        make_folder(_trust_file().parent)
+        with writing(_trust_file()), _trust_file().open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in new)
 
 
 def check_trusted(settings: ProjectSettings) -> None:
@@ -53,10 +51,8 @@ def check_trusted(settings: ProjectSettings) -> None:
             raise InputError(f"{path} has changed since this project began; restore it.")
     for path, line in _lines(settings).items():
         if line not in _trusted():
-            raise InputError(
-                f"this project runs the Python file {path}, which you have not trusted on this machine; read it, and "
-                "then give --trust-code once."
-            )
+            what = f"this project runs the Python file {path}, which you have not trusted on this machine"
+            raise InputError(f"{what}; read it, and then give --trust-code once.")
 
 
 def digest_of(*paths: Path) -> str:
@@ -66,9 +62,8 @@ def digest_of(*paths: Path) -> str:
         try:
             total.update(hashlib.sha256(path.read_bytes()).digest())
         except OSError as error:
-            raise InputError(
-                f"{path} cannot be read: {reason(error)}; restore it, or give a model that exists."
-            ) from None
+            why = f"{path} cannot be read: {reason(error)}"
+            raise InputError(f"{why}; restore it, or give a model that exists.") from None
     return total.hexdigest()
 
 

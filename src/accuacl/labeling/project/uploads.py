@@ -9,7 +9,7 @@ import shutil
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import make_folder, write_bytes, writing
@@ -29,20 +29,17 @@ MOST_ROWS = 2_000_000  # of a Parquet file
 MOST_DECODED = 512 * 2**20  # bytes of one, once it is read
 WIDEST = 8  # bytes of a number
 LONGEST_STEM = 80
+IMAGES = {  # types of images that are taken, and how their files are called
+    **{f"image/{name}": f".{name}" for name in ("png", "webp", "bmp", "gif")},
+    "image/jpeg": ".jpg",
+    "image/tiff": ".tif",
+}
 UPLOADED = {
     "images": (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"),
     "texts": (".txt", ".csv", ".tsv", ".json", ".jsonl", ".parquet"),
     "vectors": (".parquet",),
     "tables": (".csv", ".tsv", ".parquet"),
     "files": (),
-}
-TYPES = {
-    "image/jpeg": ".jpg",
-    "image/png": ".png",
-    "image/webp": ".webp",
-    "image/bmp": ".bmp",
-    "image/gif": ".gif",
-    "image/tiff": ".tif",
 }
 UNFINISHED = ".new-"
 PREVIEWED = 5  # rows of a table that are shown before it is added
@@ -81,10 +78,8 @@ def preview(path: Path) -> Preview:
     """What a table looks like."""
     table = data.read_table(path)
     first = table.columns.slice(0, PREVIEWED)
-    columns = [
-        (name, ["" if value is None else str(value)[:SNIP] for value in first.column(name).to_pylist()])
-        for name in table.names
-    ]
+    values = {name: first.column(name).to_pylist() for name in table.names}
+    columns = [(name, ["" if each is None else str(each)[:SNIP] for each in column]) for name, column in values.items()]
     return Preview(columns, len(table))
 
 
@@ -120,7 +115,7 @@ class Uploads:
         if len(data) > LARGEST_UPLOAD:
             raise InputError(f"{name[:100]!r} has {len(data)} bytes; a file may have at most {LARGEST_UPLOAD}.")
         if kind == "images":
-            suffix = TYPES.get(image_type(data), "")
+            suffix = IMAGES.get(image_type(data), "")
             if not suffix:
                 raise InputError(f"{name[:100]!r} is not an image of a known type; give {', '.join(UPLOADED[kind])}.")
         with self._turn, writing(self._folder):
@@ -139,9 +134,7 @@ class Uploads:
 
     def sent(self, upload: str) -> Path:
         """The folder of images, or the file, that has been sent so far."""
-        counts = self._begun.get(upload)
-        if counts is None or not counts[0]:
-            raise InputError("nothing has been sent under this number; drop some files first.")
+        self._check_sent(upload)
         return self._data(self._unfinished(upload))
 
     def discard(self, upload: str) -> None:
@@ -153,9 +146,8 @@ class Uploads:
     def finish(self, upload: str, columns: DataColumns = USUAL) -> list[TaskInfo]:
         """Make the files the next task, or one for each that a column of tasks names; if refused, they are removed."""
         with self._turn, writing(self._folder):
-            counts = self._begun.pop(upload, None)
-            if counts is None or not counts[0]:
-                raise InputError("nothing has been sent under this number; drop some files first.")
+            self._check_sent(upload)
+            self._begun.pop(upload)
             final = self._folder / upload
             os.rename(self._unfinished(upload), final)
         try:
@@ -163,6 +155,10 @@ class Uploads:
         except BaseException:
             shutil.rmtree(final, ignore_errors=True)
             raise
+
+    def _check_sent(self, upload: str) -> None:
+        if not self._begun.get(upload, [0])[0]:
+            raise InputError("nothing has been sent under this number; drop some files first.")
 
     def _data(self, folder: Path) -> Path:
         path = folder if self._project.settings.kind == "images" else next(folder.iterdir())
@@ -175,9 +171,7 @@ class Uploads:
 
 
 def check_parquet(path: Path) -> None:
-    """Refuse a Parquet file that would take much more memory than its own size: a few bytes can stand for any number of
-    rows, and an entry of a dictionary for a long text in each of them.
-    """
+    """Refuse a Parquet file that would take too much memory: a few bytes can stand for many rows, or for long texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -191,7 +185,11 @@ def check_parquet(path: Path) -> None:
             raise InputError("the file has texts as differences (DELTA_BYTE_ARRAY); write it with the usual encodings.")
         size = sum(max(chunk.total_uncompressed_size, WIDEST * chunk.num_values) for chunk in chunks)
         _check_size(size)
-        texts = [field.name for field in pq.read_schema(path) if _is_long(field.type)]
+        long = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())  # values of any length
+        encoded = (
+            (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in pq.read_schema(path)
+        )
+        texts = [name for name, kind in encoded if kind in long]
         file = pq.ParquetFile(path, read_dictionary=texts)  # so that a text is in memory once
         for batch in file.iter_batches(columns=texts, use_threads=False) if texts else ():
             for column in batch.columns:
@@ -202,19 +200,11 @@ def check_parquet(path: Path) -> None:
         raise InputError(f"the file cannot be read as Parquet ({one_line(error)}); give another.") from error
 
 
-def _is_long(kind: Any) -> bool:
-    """Whether a value of an Arrow type may have any length."""
-    import pyarrow.types as types
-
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    return any(test(kind) for test in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary))
-
-
 def _check_size(size: int) -> None:
     if size > MOST_DECODED:
+        most = MOST_DECODED // 2**20
         raise InputError(
-            f"the file takes more than {MOST_DECODED // 2**20} MB once it is read; send less, or add it with "
-            "`accuacl project add`."
+            f"the file takes more than {most} MB once it is read; send less, or use `accuacl project add`."
         )
 
 

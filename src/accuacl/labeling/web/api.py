@@ -209,8 +209,6 @@ def _phase(site: Site, status: Status | None, now: Activity) -> str:
     return "done" if site.project.state().finished else "waiting"
 
 
-
-
 def _trained(site: Site) -> View | None:
     """The accuracy on all held-out items after the last training, and before it if they were the same; percent."""
 
