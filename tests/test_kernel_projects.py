@@ -15,9 +15,11 @@ from hypothesis import example, given, strategies as st
 
 from accuacl.base.errors import InputError
 from accuacl.experiments import Learning, checkpoints, read_steps
+from accuacl.experiments.heads import Term, fit
 from accuacl.experiments.models import KernelLayer
 from accuacl.labeling.project import NewItems, Project, export, loader, make
 from accuacl.labeling.project.erasing import FORGOTTEN
+from accuacl.labeling.project.exporting import _in_half_precision
 from accuacl.labeling.project.learned import difference_from_fit, rows_of
 from accuacl.labeling.project.rounds import taught_by
 from dying import project_until
@@ -183,6 +185,30 @@ def test_onnx_of_texts_has_both_blocks_of_columns(tmp_path):
     (said,) = session.run(["probabilities"], {"inputs": model.texts(texts)})
     np.testing.assert_allclose(said, model.probabilities(texts), atol=1e-5)
     assert said.shape == (40, 4)
+
+
+def kernel_head(sharpness, spread):
+    """A head of two classes with support rows far from each other, its terms, and rows between them."""
+    rng = np.random.default_rng(0)
+    sides = np.sign(np.arange(40) - 19.5)
+    support = np.stack([sides, *spread * rng.normal(size=(5, 40))], axis=1).astype(np.float32)
+    layer = KernelLayer.of(fit(support, (sides > 0).astype(int), candidates=[(Term("gaussian", (0, 6)),)]))
+    tensors = {f"head.{name}": tensor for name, tensor in layer.state_dict().items()}
+    tensors |= {f"head.{name}": sharpness * tensors[f"head.{name}"] for name in ("weight", "bias")}
+    return (
+        [("gaussian", 0, 6, 1.0)],
+        tensors,
+        torch.from_numpy(np.float32(rng.normal(size=(300, 6)) * [0.01, *[1] * 5])),
+    )
+
+
+def test_half_precision_is_tried_on_items_of_the_pool_too():
+    terms, tensors, between = kernel_head(sharpness=20, spread=0.3)
+    alone = _in_half_precision(terms, tensors, between[:0], [0, 1])["head.support"]
+    with_pool = _in_half_precision(terms, tensors, between, [0, 1])["head.support"]
+    assert (alone.dtype, with_pool.dtype) == (torch.float16, torch.float32)
+    one_class = _in_half_precision(terms, tensors, between, [0, 0])["head.support"]  # merged, so nothing can change
+    assert one_class.dtype == torch.float16
 
 
 def test_what_people_skip_teaches_nothing(tmp_path, monkeypatch):

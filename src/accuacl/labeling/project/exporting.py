@@ -17,10 +17,11 @@ import torch
 from torch import Tensor, nn
 
 import accuacl
+from accuacl import strategies
 from accuacl.base.errors import InputError, install
 from accuacl.base.files import filling, reading, write_bytes, write_text
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.experiments import checkpoints, read_steps
+from accuacl.experiments import Handle, checkpoints, read_steps
 from accuacl.experiments.heads import KERNELS
 from accuacl.labeling.project import loader, table_encoder, tables
 from accuacl.labeling.project.encoders import load_backbone, token_table, word_weights
@@ -36,7 +37,8 @@ from accuacl.labeling.project.task_inputs import LIMIT, SCALE, load_scale
 from accuacl.labeling.project.tasks import read_like
 from accuacl.labeling.store import counts_as
 
-LARGEST_ERROR = 1e-3  # of a probability in model.onnx
+LARGEST_ERROR = 1e-3  # of a probability in model.onnx, and in half precision
+TRIED = 1000  # items of the pools on which half precision is tried
 BLOCK = 4096  # items whose predictions are made at a time
 ITEMS = {
     "images": "a.jpg b.jpg",
@@ -147,8 +149,8 @@ def write_model(project: Project, out: Path) -> list[Path]:
         which, blocks, shares = (trained[f"head.{name}"].tolist() for name in ("kernels", "columns", "shares"))
         terms = zip(which, blocks, shares, strict=True)
         about["kernel"] = [(KERNELS[kernel], *block, share) for kernel, block, share in terms]
-        tensors = {"head.head.support": trained["head.support"], "head.head.reference": trained["head.reference"]}
-        state |= {key: value for key, value in tensors.items() if len(value)}
+        kept = _in_half_precision(about["kernel"], trained, _sample(project, handle), columns)
+        state |= {f"head.{name}": value for name, value in kept.items()}
     if s.has_network:
         backbone = load_backbone(s)
         network = {f"embed.{key}": value for key, value in backbone.embed.state_dict().items()} if s.frozen else trained
@@ -184,6 +186,37 @@ def write_model(project: Project, out: Path) -> list[Path]:
             data = file.read_bytes()
         write_bytes(out / name, data)
     return [out / name for name in ("model.safetensors", "model.json", *copies)]
+
+
+def _in_half_precision(
+    terms: list[tuple[str, int, int, float]], trained: dict[str, Tensor], sample: Tensor, merged: list[int]
+) -> dict[str, Tensor]:
+    """The rows of a kernel head in half precision, or as they are if that would change what it predicts.
+
+    That is tried on the support rows and on a sample of embeddings: no probability may move by more than LARGEST_ERROR,
+    and no predicted class may change. merged: the class of each of the head's columns.
+    """
+    rows = {name: trained[name] for name in ("head.support", "head.reference") if len(trained[name])}
+    halves = {name: value.half() for name, value in rows.items()}
+    tried, classes = torch.cat([rows["head.support"], sample]), torch.eye(max(merged) + 1)[merged]
+
+    def probabilities(rows: dict[str, Tensor]) -> Tensor:
+        features = loader.kernel_features(terms, tried, rows["head.support"].float(), rows.get("head.reference"))
+        return nn.functional.linear(features, trained["head.weight"], trained["head.bias"]).softmax(1) @ classes
+
+    before, after = probabilities(rows), probabilities(halves)
+    alike = float((before - after).abs().max()) <= LARGEST_ERROR and torch.equal(before.argmax(1), after.argmax(1))
+    return halves if alike else rows
+
+
+def _sample(project: Project, handle: Handle) -> Tensor:
+    """Embeddings of up to TRIED items of all pools, as the head sees them."""
+    networks = Networks.with_all(project)
+    tasks = project.tasks.all()[: len(networks.opened)]
+    items = np.concatenate([usable_items(project.tasks, task) for task in tasks])
+    chosen = strategies.in_sample_order(items, project.settings.seed)[:TRIED]
+    seen = np.array(handle["seen"], np.int64)
+    return torch.from_numpy(networks.features(networks.model(handle), chosen, seen).embeddings)
 
 
 def class_columns(project: Project, seen: list[int]) -> tuple[list[str], list[int]]:
