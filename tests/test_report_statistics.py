@@ -438,3 +438,27 @@ def test_a_learner_without_memory_is_compared_with_every_memory():
     for baseline, label in (("er", "finetune"), ("finetune", "er")):
         ((found,),) = compare(make_groups(rows), find_baseline(baseline, make_groups(rows))).values()
         assert (found.labels, found.pairs, len(found.cells)) == ((label,), 4, 2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=8))
+def test_kendall_against_all_pairs(points):
+    signs = [(np.sign(a - c), np.sign(b - d)) for (a, b), (c, d) in itertools.combinations(points, 2)]
+    ordered = sum(abs(a) for a, _ in signs) * sum(abs(b) for _, b in signs)
+    if not ordered or len(points) < 3:
+        assert paper.kendall(points) is None
+    else:
+        assert paper.kendall(points) == pytest.approx(sum(a * b for a, b in signs) / np.sqrt(ordered))
+
+
+def test_where_the_papers_ordering_holds_and_where_not():
+    theirs = {"uniform": 10.9, "entropy": 9.9, "accuacl": 14.1}  # split-cifar100, M=500, er
+    rows = [with_metrics(made_up(benchmark="split-cifar100", memory=500, strategy=s), a, -a) for s, a in theirs.items()]
+    table = paper.agreement_table(make_groups(rows))
+    assert "The best by A is the paper's best in 1 of 1 cells." in table.note
+    assert texts(table)["er"][:2] == ["accuacl", "accuacl"]
+    assert texts(table)["er"][4] == "1.00"
+    worse = [row | ({"average_accuracy": 1.0} if row["strategy"] == "accuacl" else {}) for row in rows]
+    table = paper.agreement_table(make_groups(worse))
+    assert "The best by A is the paper's best in 0 of 1 cells." in table.note
+    assert texts(table)["er"][:2] == ["uniform", "accuacl"]
+    assert paper.agreement_table(make_groups(grid(benchmark="split-digits", strategy=["uniform", "accuacl"]))) is None

@@ -95,6 +95,7 @@ def many_runs(
     for setup, bounds in _setups(groups):
         figures = [draw(setup) for draw in (curves.tasks, curves.lam, curves.rounds, bars.picks, curves.discovery)]
         _section(report, setup[0].title, [*comparison_tables(setup, bounds), *figures, *_confusions(setup)])
+    _section(report, "Agreement with the paper", [paper.agreement_table(groups)])
     _section(report, "Task orders", order_tables(groups))
     fixed_order = [group for group in groups if group["order"] != "tasks"]
     _section(report, "Varied settings", [*setting_tables(groups), *curves.labels(fixed_order)])

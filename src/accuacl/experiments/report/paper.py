@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -19,7 +20,10 @@ from accuacl.experiments.report.groups import (
     MeanStd,
     defaults,
     describe,
+    grouped,
     has_default_settings,
+    number,
+    ranks,
     show,
 )
 
@@ -107,6 +111,71 @@ def protocol(group: Group) -> str:
 
 def _key(table: str, group: Group, metric: str) -> Key:
     return table, group["benchmark"], group["memory"], group.learner, group.strategy, metric
+
+
+def agreement_table(groups: Sequence[Group]) -> Table | None:
+    """Which strategy is best here and in the paper, and how alike their orders are, where both have several."""
+    compared = [group for group in groups if group.strategy != "full" and value(("main",), group, MAIN_METRICS[0])]
+    cells = [cell for cell in grouped(compared, lambda group: (group.setup, group.learner)).values() if len(cell) > 1]
+    agree = dict.fromkeys(MAIN_METRICS, 0)
+    rows: dict[str, list[TableRow]] = {}
+    for cell in cells:
+        best, taus = [], []
+        for metric in MAIN_METRICS:
+            pairs = [(group.mean_std(metric), value(("main",), group, metric)) for group in cell]
+            ours, papers = (
+                [
+                    group.strategy
+                    for group, rank in zip(cell, ranks(values, METRICS[metric]), strict=True)
+                    if rank == "best"
+                ]
+                for values in zip(*pairs, strict=True)
+            )
+            same = bool(set(ours) & set(papers))
+            agree[metric] += same
+            best += [
+                TableCell(", ".join(ours) or "-", rank="best" if same else ""),
+                TableCell(", ".join(papers) or "-"),
+            ]
+            tau = kendall([(mine.mean, theirs.mean) for mine, theirs in pairs if mine and theirs])
+            taus.append(TableCell("-" if tau is None else number(tau, 2)))
+        rows.setdefault(cell[0].title, []).append(
+            TableRow([cell[0].learner], [*best, *taus, TableCell(str(len(cell)))])
+        )
+    if not cells:
+        return None
+    heads = [METRICS[metric].short for metric in MAIN_METRICS]
+    columns = [
+        TableColumn(who, f"best by {head}", muted=who == "paper", text=True)
+        for head in heads
+        for who in ("ours", "paper")
+    ]
+    columns += [TableColumn(head, "Kendall's tau") for head in heads]
+    counts = " ".join(
+        f"The best by {METRICS[metric].short} is the paper's best in {count} of {len(cells)} cells."
+        for metric, count in agree.items()
+    )
+    note = (
+        f"{counts} Kendall's tau, of three strategies or more, is 1 if the order of their means is the paper's, -1 if "
+        "it is the opposite, and about 0 if they are unrelated. Bold: best in the paper too."
+    )
+    caption = "Order of the strategies, here and in the paper"
+    row_groups = [TableGroup(title, each) for title, each in rows.items()]
+    return Table(caption, ["learner"], [*columns, TableColumn("strategies")], row_groups, note, grouped_by="setup")
+
+
+def kendall(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Kendall's rank correlation (tau-b): 1 the same order, -1 the opposite; None where one side has no order.
+
+    >>> kendall([(1, 3), (2, 2), (3, 1)]), kendall([(1, 2), (2, 1)])
+    (-1.0, None)
+    """
+    from scipy.stats import kendalltau  # slow to load
+
+    if len(pairs) < 3:
+        return None
+    tau = float(kendalltau(*zip(*pairs, strict=True)).statistic)
+    return None if math.isnan(tau) else tau
 
 
 Changes = dict[tuple[tuple[Any, ...], str], float]  # the relative change by cell and baseline
