@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from accuacl.base.errors import listed
+from accuacl.experiments import models
 from accuacl.experiments.config import Config, looks_at_sample
 from accuacl.experiments.data import BENCHMARKS, Dataset, Stream, Task, natural
 from accuacl.experiments.learners import REGISTRY
-from accuacl.experiments.models import FROZEN
 from accuacl.experiments.setting import OPTION_SETTINGS, groups_of, is_class_incremental, uses
 from accuacl.strategies import WITHOUT_MEMORY, takes_sample
 
@@ -75,7 +75,7 @@ def _measured(config: Config) -> list[str]:
     scratch.
     """
     learner, strategy, sentences = config.learner, config.strategy, []
-    if config.model in FROZEN:
+    if config.model in models.FROZEN:
         return []
     against_uniform = [row for row in _table() if (row["strategy"], row["than"]) == (strategy, "uniform")]
     papers = config.memory > 0 and config.memory_policy == "paper"
