@@ -42,7 +42,8 @@ def table() -> str:
         add(found, row, f"from scratch, der++, {row['strategy']}")
     for row in read("study/choosing.csv"):
         if row["learner"] == "der++" and (row["strategy"], row["memory_policy"]) in WITH:
-            add(found, row, f"from scratch, der++, {row['strategy']}")
+            memory = "" if row["memory_policy"] == "paper" else f" / memory {row['memory_policy']}"
+            add(found, row, f"from scratch, der++, {row['strategy']}{memory}")
     lines = [
         "| stream, labels a task | network, learner, query | A | F | LA | CPU seconds | seeds |",
         "|---|---|--:|--:|--:|--:|--:|",

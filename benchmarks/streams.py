@@ -4,16 +4,18 @@
 
 For every benchmark a table of streams and strategies: the mean over seeds (mean recall of the classes in %, unless
 --metric says otherwise), the best in bold, with a star where it differs from BASELINE: p below 0.05 by sign flips,
-corrected by Holm's method over the strategies. The last line has the mean difference from BASELINE over all streams
-and its p-value, corrected in the same way, by stream and seed. A number in brackets: the mean is over so many seeds,
-or the difference over so many streams, because there are no more. Below the table: how the strategy with the highest
-mean compares with each other one, again by stream and seed and corrected over these.
+corrected by Holm's method over the strategies. The last line has the mean difference from BASELINE over all streams.
+Streams that share a seed are not independent, so that a seed counts once, with the mean over its streams: p, corrected
+in the same way, is over seeds. Where the seeds are too few for a p below 0.05, it says instead in how many of them the
+difference has the same sign. A number in brackets: the mean is over so many seeds, or the difference over so many
+streams, because there are no more. Below the table: how the strategy with the highest mean compares with each other.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ START, END = "<!-- benchmarks/streams.py writes from here -->", "<!-- to here --
 STREAMS = {
     "domains": "domains", "recurring": "recurring", "blur": "blurry", "imbalance": "long-tailed", "label_noise": "noisy"
 }  # fmt: skip
-ALIKE = 0.05
+LEVEL = 0.05
 
 Values = dict[str, dict[int, float]]  # by strategy and seed
 
@@ -73,12 +75,12 @@ def section(regime: str, streams: dict[str, Values], baseline: str) -> str:
     lines = [f"**{regime}**", "", f"| stream | {' | '.join(strategies)} |", "|---|" + "--:|" * len(strategies)]
     lines += [stream_line(stream, values, strategies, baseline) for stream, values in streams.items()]
     every = {name: differences(streams.values(), name, baseline) for name in strategies if name != baseline}
-    ps = corrected(every)
+    texts = compared(every)
     cells = []
     for name in strategies:
         shared = sum(bool(differences([values], name, baseline)) for values in streams.values())
         some = "" if shared == len(streams) else f" ({shared} of {len(streams)} streams)"
-        cells.append("" if name not in ps else f"{np.mean(every[name]):+.1f} (p {shown(ps[name])}){some}")
+        cells.append(texts[name] + some if name in texts else "")
     lines.append(f"| minus {baseline}, all streams | {' | '.join(cells)} |")
     return "\n".join([*lines, *runners_up(streams, strategies)])
 
@@ -91,7 +93,7 @@ def stream_line(stream: str, values: Values, strategies: list[str], baseline: st
     cells = []
     for name in strategies:
         cell = "-" if name not in means else f"{means[name]:.1f}"
-        cell += "*" if name in means and ps.get(name, 1.0) < ALIKE else ""
+        cell += "*" if name in means and ps.get(name, 1.0) < LEVEL else ""
         cell = f"**{cell}**" if name in means and round(means[name], 1) == best else cell
         cells.append(cell + (f" ({len(values[name])})" if name in means and len(values[name]) < seeds else ""))
     return f"| {stream} ({seeds} seed{'s' * (seeds > 1)}) | {' | '.join(cells)} |"
@@ -107,8 +109,7 @@ def runners_up(streams: dict[str, Values], strategies: list[str]) -> list[str]:
         return []
     first, *others = sorted(whole, key=lambda name: -_mean(streams, seeds, name))
     pairs = {name: differences(streams.values(), first, name) for name in others}
-    ps = corrected(pairs)
-    texts = [f"{name} {np.mean(pairs[name]):+.1f} (p {shown(ps[name])})" for name in others]
+    texts = [f"{name} {text}" for name, text in compared(pairs).items()]
     return ["", f"`{first}` has the highest mean over all streams; minus each other: {', '.join(texts)}."]
 
 
@@ -119,19 +120,31 @@ def _mean(streams: dict[str, Values], seeds: list[set[int]], name: str) -> float
     return float(np.mean(means))
 
 
-def differences(streams: Any, name: str, baseline: str) -> list[float]:
-    """The strategy minus the baseline, where both have the stream and the seed."""
-    return [
-        values[name][seed] - values[baseline][seed]
-        for values in streams
-        if name in values and baseline in values
-        for seed in sorted(values[name].keys() & values[baseline].keys())
-    ]
+def differences(streams: Iterable[Values], name: str, baseline: str) -> list[float]:
+    """The strategy minus the baseline, one for each seed: the mean over the streams that have both with this seed."""
+    by_seed: dict[int, list[float]] = defaultdict(list)
+    for values in streams:
+        for seed in values.get(name, {}).keys() & values.get(baseline, {}).keys():
+            by_seed[seed].append(values[name][seed] - values[baseline][seed])
+    return [float(np.mean(by_seed[seed])) for seed in sorted(by_seed)]
+
+
+def compared(pairs: dict[str, list[float]]) -> dict[str, str]:
+    """The mean of the differences, with p or, if the seeds are too few, how many of them have the mean's sign."""
+    ps, texts = corrected(pairs), {}
+    for name, values in pairs.items():
+        if values:
+            mean = float(np.mean(values))
+            alike = sum(value * mean > 0 for value in values)
+            sure = f"p {shown(ps[name])}" if name in ps else f"{alike} of {len(values)} seeds"
+            texts[name] = f"{mean:+.1f} ({sure})"
+    return texts
 
 
 def corrected(pairs: dict[str, list[float]]) -> dict[str, float]:
-    there = {name: values for name, values in pairs.items() if values}
-    return dict(zip(there, holm([sign_flip_test(values) for values in there.values()]), strict=True))
+    """p of those with seeds enough for one below LEVEL, corrected for their number."""
+    able = {name: values for name, values in pairs.items() if 2 / 2 ** len(values) < LEVEL}
+    return dict(zip(able, holm([sign_flip_test(values) for values in able.values()]), strict=True))
 
 
 def shown(p: float) -> str:

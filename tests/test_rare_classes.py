@@ -43,8 +43,8 @@ def test_outward_goes_on_with_the_side_that_is_left():
     assert alternating(np.array([3, 1, 0, 2]), 4, 2).tolist() == [0, 1]
 
 
-def by_definition(pool, labelled, classes, budget):
-    """DIRECT without a search, one class and one row after the other."""
+def by_definition(pool, labelled, classes, budget, searched=()):
+    """DIRECT after what the search has found, one class and one row after the other."""
     p = np.concatenate([pool.probabilities, labelled.probabilities]).astype(np.float64)
     n, counts = len(pool), np.bincount(classes, minlength=p.shape[1])
     walks = {}
@@ -59,7 +59,7 @@ def by_definition(pool, labelled, classes, budget):
         while sides[0] or sides[1]:
             walk += [side.pop(0) for side in sides if side]
         walks[k] = walk
-    picks = []
+    picks = list(searched)
     while len(picks) < min(budget, n):
         for k in sorted(walks, key=lambda k: (counts[k], k)):
             left = [i for i in walks[k] if i not in picks]
@@ -77,6 +77,63 @@ def test_direct_is_its_definition(seed, budget, alone):
     classes = rng.integers(1 if alone else problem.pool.K, size=len(labelled))
     picked = select("direct", pool=problem.pool, budget=budget, labelled=labelled, classes=classes, search=0)
     assert picked.indices.tolist() == by_definition(problem.pool, labelled, classes, budget)
+
+
+def undecided_rows(pool, labelled, classes, k):
+    """The rows of the pool between the leading labels of k and the trailing labels of others."""
+    p = np.concatenate([pool.probabilities, labelled.probabilities]).astype(np.float64)
+    n = len(pool)
+    order = sorted(range(len(p)), key=lambda i: (-(p[i, k] - p[i].max()), -p[i, k], i))
+    known = [(place, classes[i - n] == k) for place, i in enumerate(order) if i >= n]
+    first, last = -1, len(order)
+    for place, own in known:  # from the front, as long as the labels are of k
+        if not own:
+            break
+        first = place
+    for place, own in reversed(known):  # from the back, as long as they are of others
+        if own:
+            break
+        last = place
+    return [i for i in order[first + 1 : last] if i < n]
+
+
+@given(seed=st.integers(0, 10**6), budget=st.integers(0, 30))
+@examples(15, 200)
+def test_direct_searches_for_rare_classes_where_they_are_undecided_and_walks_outward_then(seed, budget):
+    problem = random_problem(seed, most=25)
+    rng = np.random.default_rng(seed)
+    labelled = problem.labelled if problem.labelled is not None else problem.pool.rows(slice(0, 0))
+    classes = rng.integers(problem.pool.K, size=len(labelled))
+    picked = select("direct", pool=problem.pool, budget=budget, labelled=labelled, classes=classes, seed=seed)
+    counts = np.bincount(classes, minlength=problem.pool.K)
+    wanted = [k for k in range(problem.pool.K) if counts[k]] if len(classes) else list(range(problem.pool.K))
+    rare = [k for k in wanted if counts[k] < len(classes) / len(wanted)] or wanted
+    between = {k: undecided_rows(problem.pool, labelled, classes, k) for k in rare}
+    count = min(budget, len(problem.pool))
+    searched = min(round(0.5 * count), len(set().union(*between.values())))
+    found, for_class = picked.indices[:searched].tolist(), picked.scores["class"][:searched].astype(int).tolist()
+    assert all(row in between[k] for row, k in zip(found, for_class, strict=True))
+    shares = {k: for_class.count(k) for k in rare}
+    for k in rare:  # a class has fewer than another only where all of its rows are taken
+        assert shares[k] >= max(shares.values()) - 1 or set(between[k]) <= set(found)
+    assert picked.indices.tolist() == by_definition(problem.pool, labelled, classes, count, found)
+
+
+def test_what_direct_searches_narrows_as_labels_arrive():
+    p = np.linspace(0.001, 0.999, 999)
+    pool = Features(np.ones((999, 1)), np.stack([p, 1 - p], axis=1))
+    truth = np.where(p > 0.9, 0, 1)
+    rows, widths = np.array([2, 998]), []
+    for _ in range(3):
+        left = np.setdiff1d(np.arange(999), rows)
+        known, classes = pool.rows(rows), truth[rows]
+        picked = select("direct", pool=pool.rows(left), budget=4, labelled=known, classes=classes, search=1)
+        low, high = p[rows[classes == 1]].max(), p[rows[classes == 0]].min()
+        inside = p[left[picked.indices]]
+        assert ((inside > low) & (inside < high)).all()
+        widths.append(high - low)
+        rows = np.append(rows, left[picked.indices])
+    assert widths[0] > 2 * widths[1] > 4 * widths[2] > 0
 
 
 def test_half_of_the_picks_search_where_the_rare_class_is_undecided():

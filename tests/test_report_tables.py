@@ -213,8 +213,9 @@ def test_no_group_of_runs_is_left_out_of_the_report():
 def test_two_benchmarks_with_few_strategies_and_one_of_them_varied():
     rows = grid(benchmark="split-cifar10", strategy=["uniform", "accuacl"], labels=[10, 20])
     rows += grid(benchmark="split-cifar100", strategy=["uniform", "accuacl"])
-    assert captions(rows)[2:4] == [
+    assert captions(rows)[2:5] == [
         "Average accuracy and forgetting",
+        "Order of the strategies, here and in the paper",
         "Average accuracy (%) and forgetting (points) by labels",
     ]
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from accuacl.base.errors import listed
+from accuacl.experiments import models
 from accuacl.experiments.config import Config, looks_at_sample
 from accuacl.experiments.data import BENCHMARKS, Dataset, Stream, Task, natural
 from accuacl.experiments.learners import REGISTRY
@@ -70,9 +71,12 @@ def _measured(config: Config) -> list[str]:
     """What was measured of the strategy with this learner: on this benchmark, with at least as many labels and no
     larger memory; or, if that was not measured, that nothing was better than uniform everywhere.
 
-    Nothing was measured at paper scale, where networks and epochs are others.
+    Nothing was measured at paper scale, where networks and epochs are others, and all of it with networks trained from
+    scratch.
     """
     learner, strategy, sentences = config.learner, config.strategy, []
+    if config.model in models.FROZEN:
+        return []
     against_uniform = [row for row in _table() if (row["strategy"], row["than"]) == (strategy, "uniform")]
     papers = config.memory > 0 and config.memory_policy == "paper"
     against_best = [row for row in _table() if row["than"] == strategy and papers]
@@ -95,9 +99,10 @@ def _measured(config: Config) -> list[str]:
                 f"with {learner}, {better}, and forgot {row['forgetting'].removeprefix('-')} points {more}."
             )
     if rows and not sentences:
+        instead = "" if config.benchmark == "split-digits" else "for images, --model pretrained is far more accurate; "
         sentences.append(
             "for networks trained from scratch, nothing that was measured is better than uniform on every data set; "
-            "see docs/strategies.md."
+            f"{instead}see docs/strategies.md."
         )
     return sentences
 

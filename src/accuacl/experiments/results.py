@@ -140,7 +140,8 @@ def _picked(result: dict[str, Any], labelled: Sequence[Step]) -> list[list[int]]
         counts[step.task].update(label for _, label in step.result["labels"])
     order = stream["order"]  # in which the classes arrive
     if is_class_incremental(config):
-        each = config["classes_per_task"] or BENCHMARKS[config["benchmark"]].classes_per_task
+        usual = BENCHMARKS.get(config["benchmark"])
+        each = config["classes_per_task"] or (usual.classes_per_task if usual else len(order) // len(counts))
         return [[count[c] for c in order[t * each : (t + 1) * each]] for t, count in enumerate(counts)]
     return [
         [count[c] for c, examples in zip(order, pool, strict=True) if examples or count[c]]

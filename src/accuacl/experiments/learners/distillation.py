@@ -28,7 +28,8 @@ class LwF(Learner):
     Both softmaxes have temperature T = 2 and are of the new examples, since none is kept. The old model is the one at
     the end of the last task. Earlier classes are those seen before the task, also those that come back in it; in the
     first task there is none, and the second term is 0. Li and Hoiem have a softmax for the classes of each earlier
-    task, and are told at the test which task an example is of; here one softmax goes over all earlier classes.
+    task, and are told at the test which task an example is of; here one softmax goes over all earlier classes. They
+    have no factor T^2, so that their weight of 1 is an alpha of 0.25.
     """
 
     def __init__(self, round: Round) -> None:
@@ -67,7 +68,7 @@ class ICaRL(Learner):
     Targets are 1 and 0 for the classes of the task, and for replayed examples in earlier classes what the model gave at
     the end of the last task, stored with the exemplars. Features and means have length 1, so the nearest mean is the
     largest output of a linear head whose rows are the means. Unlike the paper's, new examples have no targets in
-    earlier classes, and the next task trains from that head.
+    earlier classes, each step replays a batch of exemplars, and the next task trains from that head.
     """
 
     def __init__(self, round: Round) -> None:

@@ -322,12 +322,12 @@ def _rows(group: Sequence[Compared], baseline: Baseline) -> list[TableRow]:
 
 NOTE = (
     "Differences in points from the baseline, between runs with the same seed and all other settings in common; runs "
-    "with identical accuracies count once. Each seed counts once, with its mean over cells, because cells that share a "
-    "seed are not independent. p: two-sided, from a sign-flip test over seeds (all flips for up to "
-    f"{int(np.log2(FLIPS))} seeds, {FLIPS:,} random ones for more), corrected by Holm's method for the number of rows. "
-    f"Seeds cannot tell if even the smallest p that so many can give is not below {LEVEL}. Bold: better with p < "
-    f"{LEVEL}. Runs that stop early or go on longer are left out if there are others; so are lower and upper bounds "
-    "over all cells, unless learners or memories are compared."
+    "with identical accuracies count once. Each seed counts once, with its mean over the cells that have it, because "
+    "cells that share a seed are not independent. p: two-sided, from a sign-flip test over seeds (all flips for up to "
+    f"{int(np.log2(FLIPS))} seeds, {FLIPS:,} random ones for more), corrected by Holm's method for the number of rows "
+    f"with enough seeds. Seeds cannot tell if even the smallest p that so many can give is not below {LEVEL}. Bold: "
+    f"better with p < {LEVEL}. Runs that stop early or go on longer are left out if there are others; so are lower and "
+    "upper bounds over all cells, unless learners or memories are compared."
 )
 
 
