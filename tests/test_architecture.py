@@ -47,7 +47,6 @@ SEAM = {  # what labeling imports of experiments itself: the journalled loop, it
         "choose",
         "Learning",
         "checkpoints",
-        "device_of",
     ),
     *("Settings", "Config", "read_config", "with_typed_options"),
     *("Handle", "Ids", "Step"),

@@ -21,15 +21,15 @@ from accuacl.base.files import reading, write_text
 from accuacl.base.userfile import check_function
 from accuacl.experiments import learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS
-from accuacl.experiments.setting import (
+from accuacl.experiments.strategy_options import (
     OPTION_SETTINGS,
     OPTIONS,
     check_run_options,
-    check_stream,
     option_field,
     read_option_setting,
     uses,
 )
+from accuacl.experiments.stream_settings import check_stream
 from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES, sample_size
 
 MOST = 10**12  # the limit of all other whole numbers; no data set has as many examples

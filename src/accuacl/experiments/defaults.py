@@ -16,7 +16,8 @@ from accuacl.base.errors import InputError, near, wrong_setting
 from accuacl.experiments import data, learners, models
 from accuacl.experiments.config import Config, labels_of_round, looks_at_sample, own_model
 from accuacl.experiments.data import ARRIVALS
-from accuacl.experiments.setting import OPTIONS, canonical_options, is_class_incremental, with_options
+from accuacl.experiments.strategy_options import OPTIONS, canonical_options, with_options
+from accuacl.experiments.stream_settings import is_class_incremental
 from accuacl.strategies import usual_sample
 
 SMOKE: dict[str, Any] = {"labels": 24, "rounds": 2, "epochs": 1, "batch": 8, "pool": 200, "tasks": 3, "model": "conv3"}

@@ -19,7 +19,8 @@ from accuacl.experiments.config import Config, default_settings
 from accuacl.experiments.data import BENCHMARKS
 from accuacl.experiments.defaults import canonical
 from accuacl.experiments.journal import Step, read_steps
-from accuacl.experiments.setting import OPTIONS, is_class_incremental
+from accuacl.experiments.strategy_options import OPTIONS
+from accuacl.experiments.stream_settings import is_class_incremental
 
 METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
 CLASS_METRICS = ("class_accuracy", "example_accuracy", "class_forgetting")  # tables of earlier versions may lack them
