@@ -10,7 +10,8 @@ from accuacl.experiments import learners
 from accuacl.experiments.models.nets import NETS
 from accuacl.experiments.report import documents, paper
 from accuacl.experiments.report.document import Table
-from accuacl.experiments.report.groups import METRICS, make_groups, ranks
+from accuacl.experiments.report.groups import make_groups
+from accuacl.experiments.report.measures import METRICS, ranks
 from accuacl.experiments.report.tables import comparison_tables, order_tables, setting_tables
 from accuacl.experiments.sweeps import read_recipe, runs_of
 from test_report_rows import grid, made_up, with_metrics
@@ -213,8 +214,9 @@ def test_no_group_of_runs_is_left_out_of_the_report():
 def test_two_benchmarks_with_few_strategies_and_one_of_them_varied():
     rows = grid(benchmark="split-cifar10", strategy=["uniform", "accuacl"], labels=[10, 20])
     rows += grid(benchmark="split-cifar100", strategy=["uniform", "accuacl"])
-    assert captions(rows)[2:4] == [
+    assert captions(rows)[2:5] == [
         "Average accuracy and forgetting",
+        "Order of the strategies, here and in the paper",
         "Average accuracy (%) and forgetting (points) by labels",
     ]
 

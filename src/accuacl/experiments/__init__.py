@@ -45,7 +45,7 @@ __getattr__, __dir__ = lazy_attributes(
     loop="Handle Ids LoopState Steps all_tasks choose",
     notes="advice",
     results=(
-        "CLASS_METRICS METRICS Row add_to_csv data_note read_csv read_result row_settings run_row "
+        "CLASS_METRICS Row add_to_csv data_note read_csv read_result row_settings run_row "
         "settings_key shown_settings write_csv"
     ),
     runner="run",

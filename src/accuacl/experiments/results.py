@@ -22,7 +22,7 @@ from accuacl.experiments.journal import Step, read_steps
 from accuacl.experiments.strategy_options import OPTIONS
 from accuacl.experiments.stream_settings import is_class_incremental
 
-METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
+RUN_METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
 CLASS_METRICS = ("class_accuracy", "example_accuracy", "class_forgetting")  # tables of earlier versions may lack them
 BY_ROUND = ("found", "rarest_labels")  # by task and round
 SECONDS = ("query", "train", "evaluate", "load", "other", "cpu")
@@ -103,7 +103,7 @@ def run_row(run: Path) -> Row:
     environment, data = of_run["environment"].result, of_run["data"].result
     return {
         **result["config"],
-        **{name: result[name] for name in METRICS},
+        **{name: result[name] for name in RUN_METRICS},
         **{name: result.get(name) for name in (*CLASS_METRICS, *BY_ROUND)},
         **{f"seconds_{name}": result["seconds"].get(name) for name in SECONDS},
         "version": result["version"],
@@ -177,7 +177,7 @@ def read_csv(path: Path) -> list[Row]:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text; give a results.csv or a directory of runs.") from None
     reader = csv.DictReader(io.StringIO(text, newline=""))
-    if not reader.fieldnames or not {*FIRST, *METRICS[:2]} <= set(reader.fieldnames):
+    if not reader.fieldnames or not {*FIRST, *RUN_METRICS[:2]} <= set(reader.fieldnames):
         raise InputError(f"{path} is not a table of results; it needs columns {', '.join(FIRST)} and the metrics.")
     try:
         return [_typed_row(line) for line in reader]
@@ -224,7 +224,7 @@ def _typed(name: str, text: str | None) -> Any:
         raise InputError("it has fewer fields than the table has columns")
     if name in NESTED:
         return json.loads(text) if text else ABSENT if name == OPTIONS else None
-    if name in (*METRICS, *CLASS_METRICS) or name.startswith("seconds_"):
+    if name in (*RUN_METRICS, *CLASS_METRICS) or name.startswith("seconds_"):
         return float(text) if text else None
     field = Config.model_fields.get(name)
     if field is None:

@@ -15,6 +15,7 @@ from accuacl.experiments import (
     CLASS_METRICS,
     OPTIONS,
     Config,
+    Row,
     describe_stream,
     is_class_incremental,
     looks_at_sample,
@@ -37,16 +38,8 @@ from accuacl.experiments.report.document import (
     TableRow,
     Text,
 )
-from accuacl.experiments.report.groups import (
-    METRICS,
-    Group,
-    Row,
-    defaults,
-    grouped,
-    make_groups,
-    number,
-    show,
-)
+from accuacl.experiments.report.groups import Group, defaults, grouped, make_groups, show
+from accuacl.experiments.report.measures import METRICS, number
 from accuacl.experiments.report.tables import comparison_tables, order_tables, setting_tables, varied_settings
 
 FEW = 3  # a setup with fewer strategies has no section of its own if it is in a table of varied settings

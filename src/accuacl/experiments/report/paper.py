@@ -12,20 +12,16 @@ from typing import Any
 from accuacl.experiments.report.document import Table, TableCell, TableColumn, TableGroup, TableRow
 from accuacl.experiments.report.groups import (
     BASELINES,
-    MAIN_METRICS,
-    METRICS,
     NEUTRAL_SETTINGS,
     SETUP_SETTINGS,
     Group,
-    MeanStd,
     defaults,
     describe,
     grouped,
     has_default_settings,
-    number,
-    ranks,
     show,
 )
+from accuacl.experiments.report.measures import MAIN_METRICS, METRICS, MeanStd, number, ranks
 
 Key = tuple[str, str, int, str, str, str]  # table, benchmark, memory, learner, strategy, metric
 BENCHMARKS = ("split-cifar10", "split-cifar100", "split-tiny-imagenet")

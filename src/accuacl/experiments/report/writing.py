@@ -11,11 +11,11 @@ from typing import Any
 
 from accuacl.base.errors import InputError, alternatives, counted, listed
 from accuacl.base.files import check_new_file, write_text
-from accuacl.experiments import CLASS_METRICS, Config, metrics, read_csv, read_result, run_row, shown_settings
+from accuacl.experiments import CLASS_METRICS, Config, Row, metrics, read_csv, read_result, run_row, shown_settings
 from accuacl.experiments.report import documents, figure_files, formats
 from accuacl.experiments.report.comparison import Baseline
 from accuacl.experiments.report.document import FORMATS
-from accuacl.experiments.report.groups import SOURCE, Row, make_groups, show
+from accuacl.experiments.report.groups import SOURCE, make_groups, show
 from accuacl.experiments.report.tables import means_csv
 from accuacl.experiments.sweeps import has_query_times, read_query_times
 
@@ -262,7 +262,9 @@ def _check_figures(figures: Path | None, figure_type: str, format: str, out: Pat
     if figure_type == "svg" and format == "latex":
         raise InputError("LaTeX includes no SVG; give --figure-type pdf or png.")
     if figures and format == "latex" and set(formats.link(figures, out.parent)) & set("%#{}~\\ "):
-        raise InputError(f"LaTeX cannot include files of {figures}; give --figures without spaces and special signs.")
+        raise InputError(
+            f"LaTeX cannot include files from {figures}; give a path without spaces and special characters."
+        )
 
 
 def _read(path: Path) -> list[RowSource]:

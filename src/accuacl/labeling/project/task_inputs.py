@@ -248,7 +248,7 @@ def _file_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> En
     tried = (encode(root / name) for row, name in enumerate(names) if row not in erased)
     first = next((vector for vector in tried if vector is not None), None)
     if first is None:
-        raise InputError(f"{settings.model} could read none of the {len(names)} files in {root}; fix one of the two.")
+        raise InputError(f"{settings.model} could read none of the {len(names)} files in {root}; fix it or the files.")
     nothing = np.zeros_like(first)
 
     def encode_files(batch: Sequence[int]) -> tuple[NDArray[Any], list[int]]:
