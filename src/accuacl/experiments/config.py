@@ -18,7 +18,7 @@ from pydantic import Field
 
 from accuacl.base.errors import InputError, no_such
 from accuacl.base.files import reading, write_text
-from accuacl.base.userfile import check_function
+from accuacl.base.userfile import check_function, is_own
 from accuacl.experiments import learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS
 from accuacl.experiments.strategy_options import (
@@ -228,9 +228,9 @@ class Config(Settings):
         if self.learner not in learners.REGISTRY:
             raise no_such("learner", self.learner, learners.REGISTRY)
         learners.check_policy(self.memory_policy, self.learner, self.learner_variant)
-        if models.is_own(self.model) and self.width:
+        if is_own(self.model) and self.width:
             raise InputError(f"{self.model} has the width that its function gives it; leave out --width.")
-        if not models.is_own(self.model) and self.model not in models.NAMES:
+        if not is_own(self.model) and self.model not in models.NAMES:
             raise no_such("model", self.model, models.NAMES)
         if learners.REGISTRY[self.learner].exact and self.model not in models.FROZEN:
             raise InputError(

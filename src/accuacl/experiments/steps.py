@@ -16,6 +16,7 @@ from accuacl.base.errors import InputError, LabelsPending
 from accuacl.base.machine import device_of
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.randomness import numpy_generator
+from accuacl.base.userfile import is_own
 from accuacl.experiments import learners, metrics, models
 from accuacl.experiments.checkpoints import Learning, load_tensors, memory_result
 from accuacl.experiments.config import Config, own_model
@@ -50,7 +51,7 @@ class ExperimentSteps:
     ) -> None:
         started = time.perf_counter()
         self.config, self.folder = config, folder
-        if models.is_own(config.model):
+        if is_own(config.model):
             own_model(config.model, config.model_digest)
         self.on_progress = on_progress or ignore
         self.stream = open_stream(config, data_dir, skip_bad, self._on_decoding)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import reason
-from accuacl.base.userfile import load_function
+from accuacl.base.userfile import is_own, load_function
 from accuacl.experiments import Config, learners, models, own_model, read_config, read_result, read_steps
 from accuacl.experiments.data import dataset_of
 from accuacl.experiments.embed.inputs import Inputs, open_inputs
@@ -69,7 +69,7 @@ def of_run(directory: Path, trust_code: bool = False) -> Checkpoint:
     result = read_result(directory)
     settings = read_config(directory / "config.json", Config)
     config = Config.model_construct(**settings)  # not checked again: a strategy of a plugin is unknown here
-    if models.is_own(config.model):
+    if is_own(config.model):
         if not trust_code:
             raise InputError(
                 f"the network of this run is a Python file, {config.model.rpartition(':')[0]}; read it, and then give "
