@@ -11,7 +11,7 @@ import pytest
 
 from accuacl.base.errors import InputError
 from accuacl.experiments import make, metrics, report, run, write_csv
-from accuacl.experiments.report import writing as collecting
+from accuacl.experiments.report import collecting
 from accuacl.experiments.report.groups import defaults, make_groups
 from accuacl.experiments.report.measures import mean_std
 
