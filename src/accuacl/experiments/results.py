@@ -28,7 +28,7 @@ BY_ROUND = ("found", "rarest_labels")  # by task and round
 SECONDS = ("query", "train", "evaluate", "load", "other", "cpu")
 NESTED = ("accuracy_matrix", "picked", "round_accuracy", *BY_ROUND, OPTIONS)  # JSON in the table
 FIRST = ("benchmark", "memory", "learner", "strategy")  # rows are sorted by these, then by all other settings
-PUBLISHED = {"split-cifar10": 50_000, "split-cifar100": 50_000, "split-tiny-imagenet": 100_000}  # training images
+TRAINING_IMAGES = {"split-cifar10": 50_000, "split-cifar100": 50_000, "split-tiny-imagenet": 100_000}  # as published
 ABSENT = object()
 
 Row = dict[str, Any]  # a finished run: its settings, metrics, seconds and origin
@@ -128,7 +128,7 @@ def data_note(benchmark: str, examples: int) -> str:
     >>> data_note("split-tiny-imagenet", 40_000)
     'split-tiny-imagenet: 40,000 of the 100,000 published training images'
     """
-    published = PUBLISHED.get(benchmark, 0)
+    published = TRAINING_IMAGES.get(benchmark, 0)
     return f"{benchmark}: {examples:,} of the {published:,} published training images" if examples < published else ""
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from accuacl.experiments import BUILT_IN, DEFAULTS, OPTION_SETTINGS, OPTIONS, OWN, Config, Row, learners
 from accuacl.experiments.report.measures import MeanStd, mean_std, value_of
 
-Item = TypeVar("Item")
+Element = TypeVar("Element")
 Key = TypeVar("Key")
 
 BASELINES = ("uniform", "entropy", "least-confidence", "kcenter", "badge", "bait")  # the paper's, in its order
@@ -124,13 +124,13 @@ def make_groups(rows: Iterable[Row]) -> list[Group]:
     return sorted(groups, key=_paper_order)
 
 
-def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+def grouped(items: Iterable[Element], key: Callable[[Element], Key]) -> dict[Key, list[Element]]:
     """The items by their key, in their order.
 
     >>> grouped([1, 2, 3], lambda number: number % 2)
     {1: [1, 3], 0: [2]}
     """
-    by_key: dict[Key, list[Item]] = {}
+    by_key: dict[Key, list[Element]] = {}
     for item in items:
         by_key.setdefault(key(item), []).append(item)
     return by_key
