@@ -20,7 +20,7 @@ from paired import Cells, differences, show, signed, summary
 
 from accuacl.experiments import read_csv
 from accuacl.experiments.report.comparison import LEVEL, holm, p_value, sign_flip_test
-from accuacl.experiments.report.groups import MeanStd
+from accuacl.experiments.report.measures import MeanStd
 from accuacl.experiments.report.paper import figures
 
 METRICS = {"A": "average_accuracy", "F": "forgetting"}

@@ -22,8 +22,9 @@ from torch.utils._pytree import tree_flatten, tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from accuacl import select
+from accuacl.base import machine
 from accuacl.cli import main
-from accuacl.experiments import learners, make, models, run, setting
+from accuacl.experiments import learners, make, models, run
 from accuacl.experiments.checks.learner_checks import IMAGES, VECTORS, Taught
 from accuacl.experiments.memory import POLICIES
 from accuacl.features import Features
@@ -198,12 +199,12 @@ def on_second(device):
 @contextlib.contextmanager
 def elsewhere(device):
     """Within the block, everything that asks which device to use is given this one."""
-    before = setting.device_of.__code__
-    setting.device_of.__code__ = (on_cpu if device == "cpu" else on_second).__code__
+    before = machine.device_of.__code__
+    machine.device_of.__code__ = (on_cpu if device == "cpu" else on_second).__code__
     try:
         yield
     finally:
-        setting.device_of.__code__ = before
+        machine.device_of.__code__ = before
 
 
 WORK = {

@@ -47,7 +47,6 @@ SEAM = {  # what labeling imports of experiments itself: the journalled loop, it
         "choose",
         "Learning",
         "checkpoints",
-        "device_of",
     ),
     *("Settings", "Config", "read_config", "with_typed_options"),
     *("Handle", "Ids", "Step"),
@@ -212,6 +211,15 @@ def test_a_class_has_a_name_of_its_own():
     names = [(node.name, path) for path in FILES for node in nodes(path) if isinstance(node, ast.ClassDef)]
     count = Counter(name for name, _ in names if not name.startswith("_"))
     assert not [(name, str(path)) for name, path in names if count[name] > 1]
+    for path in FILES:
+        aliases = {target.id for node in ast.parse(path.read_text()).body for target in _targets(node)}
+        assert not [name for name in aliases & count.keys() if (name, path) not in names], path
+
+
+def _targets(node: ast.stmt) -> list[ast.Name]:
+    """The names that a statement assigns to."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [target for target in targets if isinstance(target, ast.Name)]
 
 
 def test_no_module_name_is_used_three_times():

@@ -195,7 +195,7 @@ def test_without_the_package_onnx_a_users_network_stays_with_torch(monkeypatch: 
     found = importlib.util.find_spec
     monkeypatch.setattr(runtimes, "find_spec", lambda name: None if name == "onnx" else found(name))
     monkeypatch.setattr(runtimes, "installed", lambda: ["onnxruntime", "torch"])
-    with pytest.warns(UserWarning, match="torch exports networks with the extra `onnx`"):
+    with pytest.warns(UserWarning, match="exporting a network needs the extra `onnx`"):
         assert choose_runtime(small_network(), pixels(4, 16)).name == "torch"
 
 

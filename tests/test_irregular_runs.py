@@ -19,7 +19,7 @@ from accuacl.experiments.data import OWN_STREAMS, holds_tasks, load
 from accuacl.experiments.embed.checkpoint import of_run
 from accuacl.experiments.report import documents, run_figures
 from accuacl.experiments.report.document import Figure, Points, Table
-from accuacl.experiments.report.groups import labels_spent
+from accuacl.experiments.report.measures import labels_spent
 from accuacl.experiments.sweeps import runs_of
 from test_run import outcome
 

@@ -28,7 +28,7 @@ def test_definitions(tasks, seed):
 
 @pytest.mark.parametrize("matrix", [[], [[1, 2]], [[1], [2]], [[1, None], [2, None]]])
 def test_what_is_no_accuracy_matrix_is_refused(matrix):
-    with pytest.raises(ValueError, match="an accuracy matrix has"):
+    with pytest.raises(ValueError, match="row t of an accuracy matrix has"):
         metrics.summary(matrix)
 
 

@@ -15,7 +15,7 @@ from accuacl import Features, select
 from accuacl.base.errors import InputError
 from accuacl.cli import load
 from accuacl.experiments import OPTION_SETTINGS, Config, canonical, make, read_csv
-from accuacl.experiments.setting import options_for, uses
+from accuacl.experiments.strategy_options import options_for, uses
 from accuacl.experiments.sweeps import run_name, runs_of
 from accuacl.strategies import BUILT_IN, REGISTRY, Option, Query, Selection, check_options, options_of, read_options
 from accuacl.strategies.registry import declared_options

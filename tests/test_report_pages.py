@@ -350,6 +350,7 @@ def test_a_single_run_of_a_users_own_strategy_without_its_data(runs, tmp_path):
     for name in ("journal.sqlite", "config.json", "result.json"):
         text = (runs / "accuacl" / name).read_bytes()
         changed = text.replace(b'"split-digits"', b'"/gone/data"').replace(b'"accuacl"', b'"mine"')
+        changed = changed.replace(b'"classes_per_task": 0', b'"classes_per_task": 2')  # which data of one's own need
         (folder / name).write_bytes(text if name == "journal.sqlite" else changed)
     page = check(report.write([folder]).read_text())
     assert "No picked images are shown: " in page.text
@@ -487,7 +488,7 @@ def test_only_some_runs_are_reported(command, tmp_path):
             ["a.csv", "--format", "latex", "--figures", "f", "--figure-type", "svg"],
             "LaTeX includes no SVG",
         ),
-        (lambda p: good(p), ["a.csv", "--format", "latex", "--figures", "50%"], "LaTeX cannot include files of 50%"),
+        (lambda p: good(p), ["a.csv", "--format", "latex", "--figures", "50%"], "LaTeX cannot include files from 50%"),
         (lambda p: kept(p), ["runs", "--format", "csv", "--out", "runs/results.csv"], "a file that runs keep"),
         (lambda p: kept(p), ["runs", "--format", "md", "--out", "runs/x/result.json"], "a file that runs keep"),
         (lambda p: costs(p), ["costs"], "costs holds no finished run and no results.csv; finish a run first"),

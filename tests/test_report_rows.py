@@ -11,8 +11,9 @@ import pytest
 
 from accuacl.base.errors import InputError
 from accuacl.experiments import make, metrics, report, run, write_csv
-from accuacl.experiments.report import writing as collecting
-from accuacl.experiments.report.groups import defaults, make_groups, mean_std
+from accuacl.experiments.report import collecting
+from accuacl.experiments.report.groups import defaults, make_groups
+from accuacl.experiments.report.measures import mean_std
 
 TASKS = {"split-digits": (5, 2), "split-cifar10": (5, 2), "split-cifar100": (10, 10), "split-tiny-imagenet": (10, 20)}
 
@@ -297,7 +298,7 @@ def test_class_balance_by_hand():
         ({"average_accuracy": float("nan")}, "average_accuracy is nan, not a number"),
         ({"forgetting": float("inf")}, "forgetting is inf"),
         ({"forgetting": None}, "forgetting is missing"),
-        ({"accuracy_matrix": [[1, 2], [3, 4]]}, "an accuracy matrix has"),
+        ({"accuracy_matrix": [[1, 2], [3, 4]]}, "row t of an accuracy matrix has"),
         ({"accuracy_matrix": [[float("nan")]]}, "accuracy_matrix is not 2 lists deep with numbers"),
         ({"picked": {"a": 1}}, "picked is not 2 lists deep with numbers"),
         ({"round_accuracy": [["x"]]}, "round_accuracy is not 3 lists deep with numbers"),

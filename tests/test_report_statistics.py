@@ -318,7 +318,7 @@ def test_the_baseline_by_any_name():
         ("entropy", "no run has the baseline 'entropy'; the runs have strategy uniform, accuacl"),
         ("labels=3", "no run has the baseline 'labels=3'; the runs have labels 1000"),
         ("memry=3", "there is no setting 'memry'; did you mean memory?"),
-        ("=3", "'=3' names no setting; give its name before the sign, as in labels=100."),
+        ("=3", "'=3' names no setting; give its name before the equals sign, as in labels=100."),
         (",", "no run has the baseline ','; the runs have strategy uniform, accuacl"),
         ("strategy=uniform,memry=3", "there is no setting 'memry'; did you mean memory?"),
         ("strategy=uniform,labels=3", "the runs have strategy / labels uniform / 1000, accuacl / 1000"),

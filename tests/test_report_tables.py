@@ -10,7 +10,8 @@ from accuacl.experiments import learners
 from accuacl.experiments.models.nets import NETS
 from accuacl.experiments.report import documents, paper
 from accuacl.experiments.report.document import Table
-from accuacl.experiments.report.groups import METRICS, make_groups, ranks
+from accuacl.experiments.report.groups import make_groups
+from accuacl.experiments.report.measures import METRICS, ranks
 from accuacl.experiments.report.tables import comparison_tables, order_tables, setting_tables
 from accuacl.experiments.sweeps import read_recipe, runs_of
 from test_report_rows import grid, made_up, with_metrics

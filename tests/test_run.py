@@ -590,8 +590,9 @@ def test_command_runs_then_shows_then_refuses_another_config(tmp_path, command):
     options = [*(f"--{key}={value}" for key, value in SMALL.items()), "--share=0.5"]
     ended = start_command("run", "--out", tmp_path / "a", *options).wait()  # a run of another process
     assert ended.returncode == 0, ended.stderr
-    note, text = ended.stdout.split("\n", 1)
-    assert note == "note: accuacl has no option 'share'; --share is ignored."  # said once, before the run
+    ignored, measured, text = ended.stdout.split("\n", 2)  # notes are given once, before the run
+    assert ignored == "note: accuacl has no option 'share'; --share is ignored."
+    assert measured.startswith("note: for networks trained from scratch, ")
     assert "average accuracy" in text
     start_time = (tmp_path / "a" / "journal.sqlite").stat().st_mtime
     assert command("run", "--out", tmp_path / "a", *options)[1].split("query")[0] == text.split("query")[0]

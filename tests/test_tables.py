@@ -229,7 +229,7 @@ def test_parquet_has_its_own_kinds(tmp_path):
         ("a,b\n1,2,3\n", TableOptions(), "line 2 has 3 fields and the header 2"),
         ("a,a\n1,2\n", TableOptions(), "two columns named 'a'"),
         ("1.5,x\n2,y\n,z\n", TableOptions(), r"looks like data \(1\.5, x\); write a header line above it"),
-        ('a,b\n1,"2\n3,4\n', TableOptions(), "a quotation mark in the row that begins in line 2 does not fit"),
+        ('a,b\n1,"2\n3,4\n', TableOptions(), "a quotation mark in the row that begins in line 2 is misplaced"),
         ("a,b\n", TableOptions(), "has no rows"),
         ("", TableOptions(), "has no rows"),
         ("id,label\n1,2\n", TableOptions(label="label"), "no columns to learn from"),

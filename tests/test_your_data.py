@@ -395,7 +395,7 @@ WRONG = {
     "open quote": (
         "a.csv",
         'n,label\n1,a\n2,"b\n3,c\n',
-        "mark in the row that begins in line 3 does not fit",
+        "mark in the row that begins in line 3 is misplaced",
     ),
     "two quotes": ("a.csv", 'n,label\n1,"a\n2,b\n3,"c"\n', "quotation mark in the row that begins in line 2"),
     "no label": ("a.csv", "n,label\n1,a\n2,\n", "line 3 has the label None; fix it or leave the row out"),

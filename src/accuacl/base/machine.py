@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from accuacl.base.errors import InputError
+
 CPU_INFO = Path("/proc/cpuinfo")  # on Linux
 STATUS, CLEAR_REFS, MEMORY = Path("/proc/self/status"), Path("/proc/self/clear_refs"), Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")  # the limits of a container
@@ -34,6 +36,17 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def device_of(device: str) -> str:
+    """The torch device that a setting means: for auto the GPU, if there is one."""
+    import torch  # slow to load
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise InputError(f"device is {device!r}, but torch finds no GPU; give --device cpu.")
+    return device
 
 
 # Memory

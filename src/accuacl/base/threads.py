@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-Item = TypeVar("Item")
+Element = TypeVar("Element")
 Result = TypeVar("Result")
 
 WORTH = 2 * 10**9  # floating-point operations (a twentieth of a second) from which another thread pays off
@@ -35,7 +35,7 @@ def shared_out() -> Iterator[None]:
         _limit.leave()
 
 
-def spread(function: Callable[[Item], Result], items: Iterable[Item], work: float) -> Iterator[Result]:
+def spread(function: Callable[[Element], Result], items: Iterable[Element], work: float) -> Iterator[Result]:
     """The results of the function for each item, in order, on as many threads as pay off.
 
     `work`: floating-point operations of all items together. Items are taken from the iterable shortly before use.
@@ -122,8 +122,8 @@ _limit = _Limit()
 
 
 def ordered_thread_map(
-    function: Callable[[Item], Result],
-    items: Iterable[Item],
+    function: Callable[[Element], Result],
+    items: Iterable[Element],
     workers: int,
     at_start: Callable[[], None] | None = None,
 ) -> Iterator[Result]:

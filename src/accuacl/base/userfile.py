@@ -89,6 +89,15 @@ def load_function(place: str, fresh: bool = False) -> Any:
     return function
 
 
+def is_own(model: str) -> bool:
+    """Whether a model is a user's own function, as in `net.py:build`.
+
+    >>> is_own("net.py:build"), is_own("resnet18")
+    (True, False)
+    """
+    return model.rpartition(":")[0].endswith(".py")
+
+
 def required_arguments(function: Any) -> list[str]:
     """The names of arguments without a default.
 

@@ -12,8 +12,7 @@ this module but the journalled loop and its settings:
 - `choose` asks a strategy, `Learning` trains a round and updates the memory, `checkpoints` saves and loads weights;
   a `Handle` names weights that are loaded when they are needed, and `Ids` are examples, by their rows;
 - `Config` has the settings of a run, which those of a project become; `read_config` reads those that a file has, and
-  `with_typed_options` checks the options of a strategy;
-- `device_of` says which device a setting means here.
+  `with_typed_options` checks the options of a strategy.
 """
 
 from __future__ import annotations
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
     from accuacl.experiments.notes import *
     from accuacl.experiments.results import *
     from accuacl.experiments.runner import *
-    from accuacl.experiments.setting import *
+    from accuacl.experiments.strategy_options import *
+    from accuacl.experiments.stream_settings import *
     from accuacl.experiments.yaml_files import *
 
 __getattr__, __dir__ = lazy_attributes(
@@ -45,13 +45,11 @@ __getattr__, __dir__ = lazy_attributes(
     loop="Handle Ids LoopState Steps all_tasks choose",
     notes="advice",
     results=(
-        "CLASS_METRICS METRICS Row add_to_csv data_note read_csv read_result row_settings run_row "
+        "CLASS_METRICS Row add_to_csv data_note read_csv read_result row_settings run_row "
         "settings_key shown_settings write_csv"
     ),
     runner="run",
-    setting=(
-        "OPTIONS OPTION_SETTINGS describe_stream device_of is_class_incremental "
-        "open_stream overridden transform_of with_typed_options without_foreign_options"
-    ),
+    strategy_options="OPTIONS OPTION_SETTINGS overridden with_typed_options without_foreign_options",
+    stream_settings="describe_stream is_class_incremental open_stream",
     yaml_files="ALIASES read_yaml renamed to_yaml",
 )

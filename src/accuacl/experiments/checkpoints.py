@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from accuacl.experiments.heads import sample_ids
 from accuacl.experiments.loop import Handle, Ids, LoopState
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.models import Classifier
-from accuacl.experiments.setting import training_of
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,18 @@ class Learning:
         transform: learners.Transform,
         fetch: Callable[[Ids], torch.Tensor],
     ) -> Learning:
-        """As the settings say. folder: of the files."""
-        return cls(config, folder, training_of(config, device), transform, fetch)
+        """As the settings of the same names say, and others that follow from them. folder: of the files."""
+        names = {each.name for each in fields(learners.Training)} & set(type(config).model_fields) - {"device"}
+        training = learners.Training(
+            **{name: getattr(config, name) for name in names},
+            capacity=config.memory,
+            device=device,
+            cycled=config.replay == "cycled",
+            balanced=config.sampling == "balanced",
+            repeated=config.sampling == "repeated",
+            policy=config.memory_policy,
+        )
+        return cls(config, folder, training, transform, fetch)
 
     def train(
         self, state: LoopState, model: Classifier, memory: Memory, on_epoch: OnProgress, pools: Sequence[Ids] = ()

@@ -18,18 +18,18 @@ from pydantic import Field
 
 from accuacl.base.errors import InputError, no_such
 from accuacl.base.files import reading, write_text
-from accuacl.base.userfile import check_function
+from accuacl.base.userfile import check_function, is_own
 from accuacl.experiments import learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS
-from accuacl.experiments.setting import (
+from accuacl.experiments.strategy_options import (
     OPTION_SETTINGS,
     OPTIONS,
     check_run_options,
-    check_stream,
     option_field,
     read_option_setting,
     uses,
 )
+from accuacl.experiments.stream_settings import check_stream
 from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES, sample_size
 
 MOST = 10**12  # the limit of all other whole numbers; no data set has as many examples
@@ -228,9 +228,9 @@ class Config(Settings):
         if self.learner not in learners.REGISTRY:
             raise no_such("learner", self.learner, learners.REGISTRY)
         learners.check_policy(self.memory_policy, self.learner, self.learner_variant)
-        if models.is_own(self.model) and self.width:
+        if is_own(self.model) and self.width:
             raise InputError(f"{self.model} has the width that its function gives it; leave out --width.")
-        if not models.is_own(self.model) and self.model not in models.NAMES:
+        if not is_own(self.model) and self.model not in models.NAMES:
             raise no_such("model", self.model, models.NAMES)
         if learners.REGISTRY[self.learner].exact and self.model not in models.FROZEN:
             raise InputError(

@@ -13,10 +13,12 @@ from typing import Any
 import pydantic
 
 from accuacl.base.errors import InputError, near, wrong_setting
+from accuacl.base.userfile import is_own
 from accuacl.experiments import data, learners, models
 from accuacl.experiments.config import Config, labels_of_round, looks_at_sample, own_model
 from accuacl.experiments.data import ARRIVALS
-from accuacl.experiments.setting import OPTIONS, canonical_options, is_class_incremental, with_options
+from accuacl.experiments.strategy_options import OPTIONS, canonical_options, with_options
+from accuacl.experiments.stream_settings import is_class_incremental
 from accuacl.strategies import usual_sample
 
 SMOKE: dict[str, Any] = {"labels": 24, "rounds": 2, "epochs": 1, "batch": 8, "pool": 200, "tasks": 3, "model": "conv3"}
@@ -88,7 +90,7 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
     for name, value in given.items():
         if isinstance(value, list) or (isinstance(value, dict) and name != OPTIONS):
             raise InputError(f"{name} is {value!r}, but a run has one value; `accuacl sweep` does several runs.")
-    if models.is_own(str(given.get("model", ""))):
+    if is_own(str(given.get("model", ""))):
         given = given | own_model(str(given["model"]), given.get("model_digest"))
     try:
         config = Config(**(defaults_for(given, data_dir) | given))

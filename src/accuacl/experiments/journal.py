@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import re
 import shutil
 import sqlite3
@@ -22,11 +23,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+import accuacl
 from accuacl.base.databases import UNWRITABLE, database_trouble, error_code, table_version
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, make_folder, making, reason
+from accuacl.base.machine import cpu_name, device_of
 from accuacl.experiments.config import Settings, default_settings, read_config, what_to_do, write_config
-from accuacl.experiments.setting import OPTIONS, environment_of, flat_options
+from accuacl.experiments.strategy_options import OPTIONS, flat_options
 
 VERSION = 1  # of the tables, in `PRAGMA user_version`
 WAIT = 60.0  # seconds for another process to finish its write
@@ -241,6 +246,21 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         db.execute(statement)
     db.execute(f"PRAGMA user_version = {VERSION}")
     db.execute("COMMIT")
+
+
+def environment_of(device: str) -> dict[str, Any]:
+    """What the last bits of a result depend on, apart from the settings. device: as in the settings."""
+    import torch  # slow to load
+
+    return {
+        "accuacl": accuacl.__version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+        "machine": platform.machine(),
+        "device": device_of(device),
+        "processor": cpu_name(),
+    }
 
 
 def difference(before: dict[str, Any], now: dict[str, Any]) -> str:

@@ -24,7 +24,7 @@ from accuacl.base.randomness import numpy_generator
 from accuacl.experiments.config import Config
 from accuacl.experiments.data import Task
 from accuacl.experiments.journal import Journal, weight_files
-from accuacl.experiments.setting import options_for, uses
+from accuacl.experiments.strategy_options import options_for, uses
 from accuacl.features import Features
 
 S = TypeVar("S", bound="LoopState")

@@ -29,7 +29,7 @@ def summary(matrix: Matrix) -> dict[str, float]:
     """
     rows = [[float(x) for x in row if x is not None] for row in matrix]
     if not rows or [len(row) for row in rows] != list(range(1, len(rows) + 1)):
-        raise InputError("an accuracy matrix has one more entry in each row: that after task t for tasks 1 to t.")
+        raise InputError("row t of an accuracy matrix has t entries, the accuracies on tasks 1 to t after task t.")
     last, earlier = rows[-1], range(len(rows) - 1)
     learned = [row[-1] for row in rows]
     best = [max(row[j] for row in rows[j:]) for j in earlier]

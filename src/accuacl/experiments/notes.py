@@ -19,7 +19,8 @@ from accuacl.experiments import models
 from accuacl.experiments.config import Config, looks_at_sample
 from accuacl.experiments.data import BENCHMARKS, Dataset, Stream, Task, natural
 from accuacl.experiments.learners import REGISTRY
-from accuacl.experiments.setting import OPTION_SETTINGS, groups_of, is_class_incremental, uses
+from accuacl.experiments.strategy_options import OPTION_SETTINGS, uses
+from accuacl.experiments.stream_settings import groups_of, is_class_incremental
 from accuacl.strategies import WITHOUT_MEMORY, takes_sample
 
 NAMED = 5  # classes or tasks that a sentence names

@@ -19,15 +19,16 @@ from accuacl.experiments.config import Config, default_settings
 from accuacl.experiments.data import BENCHMARKS
 from accuacl.experiments.defaults import canonical
 from accuacl.experiments.journal import Step, read_steps
-from accuacl.experiments.setting import OPTIONS, is_class_incremental
+from accuacl.experiments.strategy_options import OPTIONS
+from accuacl.experiments.stream_settings import is_class_incremental
 
-METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
+RUN_METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
 CLASS_METRICS = ("class_accuracy", "example_accuracy", "class_forgetting")  # tables of earlier versions may lack them
 BY_ROUND = ("found", "rarest_labels")  # by task and round
 SECONDS = ("query", "train", "evaluate", "load", "other", "cpu")
 NESTED = ("accuracy_matrix", "picked", "round_accuracy", *BY_ROUND, OPTIONS)  # JSON in the table
 FIRST = ("benchmark", "memory", "learner", "strategy")  # rows are sorted by these, then by all other settings
-PUBLISHED = {"split-cifar10": 50_000, "split-cifar100": 50_000, "split-tiny-imagenet": 100_000}  # training images
+TRAINING_IMAGES = {"split-cifar10": 50_000, "split-cifar100": 50_000, "split-tiny-imagenet": 100_000}  # as published
 ABSENT = object()
 
 Row = dict[str, Any]  # a finished run: its settings, metrics, seconds and origin
@@ -102,7 +103,7 @@ def run_row(run: Path) -> Row:
     environment, data = of_run["environment"].result, of_run["data"].result
     return {
         **result["config"],
-        **{name: result[name] for name in METRICS},
+        **{name: result[name] for name in RUN_METRICS},
         **{name: result.get(name) for name in (*CLASS_METRICS, *BY_ROUND)},
         **{f"seconds_{name}": result["seconds"].get(name) for name in SECONDS},
         "version": result["version"],
@@ -127,7 +128,7 @@ def data_note(benchmark: str, examples: int) -> str:
     >>> data_note("split-tiny-imagenet", 40_000)
     'split-tiny-imagenet: 40,000 of the 100,000 published training images'
     """
-    published = PUBLISHED.get(benchmark, 0)
+    published = TRAINING_IMAGES.get(benchmark, 0)
     return f"{benchmark}: {examples:,} of the {published:,} published training images" if examples < published else ""
 
 
@@ -177,7 +178,7 @@ def read_csv(path: Path) -> list[Row]:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text; give a results.csv or a directory of runs.") from None
     reader = csv.DictReader(io.StringIO(text, newline=""))
-    if not reader.fieldnames or not {*FIRST, *METRICS[:2]} <= set(reader.fieldnames):
+    if not reader.fieldnames or not {*FIRST, *RUN_METRICS[:2]} <= set(reader.fieldnames):
         raise InputError(f"{path} is not a table of results; it needs columns {', '.join(FIRST)} and the metrics.")
     try:
         return [_typed_row(line) for line in reader]
@@ -224,7 +225,7 @@ def _typed(name: str, text: str | None) -> Any:
         raise InputError("it has fewer fields than the table has columns")
     if name in NESTED:
         return json.loads(text) if text else ABSENT if name == OPTIONS else None
-    if name in (*METRICS, *CLASS_METRICS) or name.startswith("seconds_"):
+    if name in (*RUN_METRICS, *CLASS_METRICS) or name.startswith("seconds_"):
         return float(text) if text else None
     field = Config.model_fields.get(name)
     if field is None:

@@ -23,8 +23,8 @@ from accuacl.experiments.journal import DIVERGED, WRITTEN, Journal, read_steps
 from accuacl.experiments.logs import check_log, open_log
 from accuacl.experiments.loop import Handle, all_tasks
 from accuacl.experiments.notes import stream_notes
-from accuacl.experiments.setting import OPTIONS, uses
 from accuacl.experiments.steps import ExperimentSteps, Oracle
+from accuacl.experiments.strategy_options import OPTIONS, uses
 
 MORE = ("error.txt",)  # what a sweep may have left there of a run that never began
 

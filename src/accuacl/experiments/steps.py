@@ -13,8 +13,10 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError, LabelsPending
+from accuacl.base.machine import device_of
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.randomness import numpy_generator
+from accuacl.base.userfile import is_own
 from accuacl.experiments import learners, metrics, models
 from accuacl.experiments.checkpoints import Learning, load_tensors, memory_result
 from accuacl.experiments.config import Config, own_model
@@ -22,7 +24,7 @@ from accuacl.experiments.data import InputRows, Task
 from accuacl.experiments.heads import looks_at_pool
 from accuacl.experiments.loop import POOL, TEST, Handle, Ids, LoopState, choose
 from accuacl.experiments.memory import Memory
-from accuacl.experiments.setting import device_of, is_class_incremental, open_stream, transform_of
+from accuacl.experiments.stream_settings import is_class_incremental, open_stream
 from accuacl.features import Features
 
 
@@ -49,7 +51,7 @@ class ExperimentSteps:
     ) -> None:
         started = time.perf_counter()
         self.config, self.folder = config, folder
-        if models.is_own(config.model):
+        if is_own(config.model):
             own_model(config.model, config.model_digest)
         self.on_progress = on_progress or ignore
         self.stream = open_stream(config, data_dir, skip_bad, self._on_decoding)
@@ -59,7 +61,7 @@ class ExperimentSteps:
         self.tasks = list(self.stream)[: config.tasks or None]
         self.test_every_round = config.evaluate == "round"
         self.device = device_of(config.device)
-        self.transform = transform_of(self.data.name, self.data.train.inputs)
+        self.transform = learners.transform_of(self.data.name, self.data.train.inputs)
         inputs = self.data.train.inputs
 
         def fetch(ids: Ids) -> torch.Tensor:  # not a method: a cycle would keep the data open until it is collected

@@ -11,7 +11,7 @@ import yaml
 from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import reading, reason
 from accuacl.experiments.config import Config
-from accuacl.experiments.setting import flat_options
+from accuacl.experiments.strategy_options import flat_options
 
 ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}  # other names of settings, in YAML
 

@@ -14,7 +14,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.randomness import GOLDEN, mix64
 
 Keys = NDArray[np.uint64]
-Column: TypeAlias = Any  # of a chunk: whole numbers in NumPy, or an Arrow array of text
+IdArray: TypeAlias = Any  # of a chunk: whole numbers in NumPy, or an Arrow array of text
 
 
 def kind_of(type_: pa.DataType) -> str:
@@ -26,21 +26,21 @@ def kind_of(type_: pa.DataType) -> str:
     return "text" if str(type_) in ("string", "large_string", "string_view") else ""
 
 
-def as_column(array: pa.Array) -> Column:
+def as_column(array: pa.Array) -> IdArray:
     """The ids of a chunk: int64 numbers or Arrow text. ArrowInvalid where a number does not fit."""
     if kind_of(array.type) == "number":
         return array.cast(pa.int64()).to_numpy(zero_copy_only=True)
     return array.cast(pa.large_string())
 
 
-def take(ids: Column, rows: NDArray[np.int64]) -> NDArray[Any]:
+def take(ids: IdArray, rows: NDArray[np.int64]) -> NDArray[Any]:
     """Some ids: int64, or objects (str), whose order in Python is that of their bytes."""
     if isinstance(ids, np.ndarray):
         return ids[rows]
     return as_array(ids.take(pa.array(rows)).to_pylist())
 
 
-def take_column(ids: Column, rows: NDArray[np.int64]) -> Column:
+def take_column(ids: IdArray, rows: NDArray[np.int64]) -> IdArray:
     """Ids as a column."""
     return ids[rows] if isinstance(ids, np.ndarray) else ids.take(pa.array(rows))
 
@@ -54,7 +54,7 @@ def as_array(ids: list[Any]) -> NDArray[Any]:
     return np.array(ids, np.int64)
 
 
-def keys(ids: Column) -> Keys:
+def keys(ids: IdArray) -> Keys:
     """A 64-bit hash of each id. Different numbers have different keys; different text nearly always has."""
     if isinstance(ids, np.ndarray):
         return mix64(ids.astype(np.uint64))
@@ -74,7 +74,7 @@ def keys(ids: Column) -> Keys:
     return hashed
 
 
-def as_uint64(ids: Column) -> Keys:
+def as_uint64(ids: IdArray) -> Keys:
     """Ids as strategies see them, 64 bits each: numbers unchanged, so that row numbers are the indices in memory."""
     return ids.astype(np.uint64) if isinstance(ids, np.ndarray) else keys(ids)
 
@@ -89,7 +89,7 @@ class Rising:
         self.holds = True
         self.span: tuple[Any, Any] | None = None
 
-    def add(self, ids: Column) -> None:
+    def add(self, ids: IdArray) -> None:
         if isinstance(ids, np.ndarray):
             rising, first, last = bool((ids[1:] > ids[:-1]).all()), int(ids[0]), int(ids[-1])
         else:
@@ -124,7 +124,7 @@ class Excluded:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def among(self, ids: Column) -> NDArray[np.bool_]:
+    def among(self, ids: IdArray) -> NDArray[np.bool_]:
         """Which of these ids are to be left out."""
         if not len(self):
             return np.zeros(len(ids), bool)

@@ -21,7 +21,7 @@ from accuacl.base.progress import OnProgress, Progress
 from accuacl.features import Array, Features, RowError
 from accuacl.fisher import SUM_ROWS, FisherSum, exact_entries
 from accuacl.pools import ids
-from accuacl.pools.ids import Column, as_uint64, take
+from accuacl.pools.ids import IdArray, as_uint64, take
 from accuacl.pools.pool import Layout, RowGroup, Shard, check_present, ids_of, matrix, read, unchanged
 from accuacl.strategies import Ranking, Rows, among_smallest, reach
 
@@ -38,7 +38,7 @@ class Chunk:
 
     group: RowGroup
     first: int  # row of the file
-    ids: Column
+    ids: IdArray
     embeddings: Array
     probabilities: Array
 
@@ -151,7 +151,7 @@ class _RowFilter:
     def __init__(self, left_out: ids.Excluded) -> None:
         self.left_out, self.rising = left_out, ids.Rising()
 
-    def kept(self, chunk: Chunk, check: bool) -> tuple[ids.Column, Features]:
+    def kept(self, chunk: Chunk, check: bool) -> tuple[ids.IdArray, Features]:
         """The ids and features of the rows that are not left out."""
         features = chunk.features(check)
         if chunk.ids is None:
@@ -215,7 +215,7 @@ class Sieve:
     count: int
     by_id: bool
 
-    def sift(self, ids: Column, features: Features, cut: Any) -> Candidates:
+    def sift(self, ids: IdArray, features: Features, cut: Any) -> Candidates:
         """The rows of a part that can be among the smallest: their values may be at most `cut`."""
         rows = Rows(as_uint64(ids) if self.by_id else np.zeros(len(features), np.uint64), features)
         kept = np.arange(len(rows))

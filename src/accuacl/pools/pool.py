@@ -17,7 +17,7 @@ from accuacl.base.arrow import is_lists
 from accuacl.base.errors import InputError, a_type, listed
 from accuacl.base.files import reason
 from accuacl.features import Array
-from accuacl.pools.ids import Column, as_column, kind_of
+from accuacl.pools.ids import IdArray, as_column, kind_of
 
 PoolSource: TypeAlias = Any  # a path (file, folder or glob), several, or a pyarrow dataset
 GROUP_ROWS = 1 << 16  # rows of a row group in the files that we write
@@ -135,7 +135,7 @@ def check_present(group: RowGroup, first: int, name: str, column: Any) -> None:
         raise InputError(f"{group.at(first + row)} has no {name}; fill it in or drop the row.")
 
 
-def ids_of(group: RowGroup, first: int, column: Any) -> Column:
+def ids_of(group: RowGroup, first: int, column: Any) -> IdArray:
     """The ids in a column."""
     try:
         return as_column(column)

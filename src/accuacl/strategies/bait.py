@@ -11,7 +11,7 @@ from accuacl.base.errors import InputError, install
 from accuacl.base.threads import for_torch
 from accuacl.strategies.accuacl import Oversample
 from accuacl.strategies.api import Query, Selection, check_fits, needs
-from accuacl.strategies.fisher_ratio import Ridge
+from accuacl.strategies.fisher_ratio import RidgeOption
 from accuacl.strategies.registry import Option
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def block_rows(d: int, K: int) -> int:
 def bait(
     query: Query,
     *,
-    ridge: Ridge = 0.01,
+    ridge: RidgeOption = 0.01,
     oversample: Oversample = 2.0,
     memory_limit: Annotated[int | None, Option("bytes that it may take; unset: what is free", least=0)] = None,
 ) -> Selection:

@@ -15,7 +15,7 @@ from accuacl.strategies.ranking import Indices, Vector
 from accuacl.strategies.registry import Option
 from accuacl.strategies.simple import uncertainties
 
-Ridge = Annotated[float, Option("initial precision in every direction", least=1e-6, most=1e6)]
+RidgeOption = Annotated[float, Option("initial precision in every direction", least=1e-6, most=1e6)]
 Uncertainty = Annotated[
     Literal["weighed", "ignored"],
     Option("whether examples that the model is unsure of count more (weighed) or not (ignored)"),
@@ -35,7 +35,7 @@ def needed(n: int, d: int, K: int) -> int:
 
 @needs(needed)
 def fisher_ratio(
-    query: Query, *, ridge: Ridge = 1.0, lam: Lam = None, uncertainty: Uncertainty = "weighed"
+    query: Query, *, ridge: RidgeOption = 1.0, lam: Lam = None, uncertainty: Uncertainty = "weighed"
 ) -> Selection:
     """Picks, one by one, the examples that most reduce the uncertainty about pool and memory.
 

@@ -26,7 +26,7 @@ from accuacl.strategies.api import Query, Selection
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 Values: TypeAlias = NDArray[np.float64] | NDArray[np.uint64]
-Exact = Callable[[Indices], Any]  # the exact values of some rows; none depends on the other rows
+ExactValues = Callable[[Indices], Any]  # the exact values of some rows; none depends on the other rows
 
 Column = Literal["id", "embedding", "probability"]
 
@@ -228,21 +228,21 @@ class Context:
     seed: int
 
 
-Prepared = TypeVar("Prepared", bound=Ranking | Mix)
+Declared = TypeVar("Declared", bound=Ranking | Mix)
 
 
-class RowStrategy(Generic[Prepared]):
+class RowStrategy(Generic[Declared]):
     """A strategy that ranks rows one by one. Called with a `Query` and its options, it ranks a pool in memory.
 
     prepare: makes the ranking from a context and the options. reads: the columns that it needs. passes: how often it
     reads the pool, including the ranking itself.
     """
 
-    def __init__(self, prepare: Callable[..., Prepared], reads: tuple[Column, ...], passes: int) -> None:
+    def __init__(self, prepare: Callable[..., Declared], reads: tuple[Column, ...], passes: int) -> None:
         self.prepare, self.reads, self.passes = prepare, reads, passes
         functools.update_wrapper(self, prepare)  # its name, docstring and signature
 
-    def described(self, doc: str) -> RowStrategy[Prepared]:
+    def described(self, doc: str) -> RowStrategy[Declared]:
         """A copy with another docstring, to be registered by another name."""
         other = RowStrategy(self.prepare, self.reads, self.passes)
         other.__doc__ = doc
@@ -266,7 +266,7 @@ def context_of(query: Query, tick: Tick) -> Context:
     )
 
 
-def row_strategy(*reads: Column, passes: int = 1) -> Callable[[Callable[..., Prepared]], RowStrategy[Prepared]]:
+def row_strategy(*reads: Column, passes: int = 1) -> Callable[[Callable[..., Declared]], RowStrategy[Declared]]:
     """A decorator: makes a strategy, which reads these columns, of a function from a `Context` to a `Ranking`.
 
     >>> def norm(rows: Rows) -> Vector:
@@ -281,7 +281,7 @@ def row_strategy(*reads: Column, passes: int = 1) -> Callable[[Callable[..., Pre
     return lambda prepare: RowStrategy(prepare, reads, passes)
 
 
-def among_smallest(count: int, value: Values, bound: Vector, exact: Exact) -> tuple[Indices, Values, Vector]:
+def among_smallest(count: int, value: Values, bound: Vector, exact: ExactValues) -> tuple[Indices, Values, Vector]:
     """The indices of the `count` smallest, ascending, with their values and bounds; ties go to the smaller index.
 
     `value` is within `bound` of the exact value wherever both are finite; a bound of 0 means that it is exact. Only
@@ -314,7 +314,7 @@ def reach(value: Values, bound: Vector) -> tuple[Values, Values]:
     return value - slack, value + slack
 
 
-def made_exact(value: Values, bound: Vector, rows: Indices, exact: Exact) -> tuple[Values, Vector]:
+def made_exact(value: Values, bound: Vector, rows: Indices, exact: ExactValues) -> tuple[Values, Vector]:
     """The values and bounds, with these rows made exact."""
     rows = rows[bound[rows] != 0]
     if not len(rows):
@@ -324,7 +324,7 @@ def made_exact(value: Values, bound: Vector, rows: Indices, exact: Exact) -> tup
     return value, bound
 
 
-def in_slices(exact: Exact, rows: Indices) -> Values:
+def in_slices(exact: ExactValues, rows: Indices) -> Values:
     """`exact` of many rows, a slice at a time, so that never much of a pool is copied."""
     return np.concatenate([exact(part) for part in slices(rows)])
 

@@ -171,7 +171,7 @@ def anchoral(query: Query, *, inner: Inner = "badge", anchors: Anchors = 10, sub
     array([4, 0])
     """
     if inner == "anchoral":
-        raise InputError("inner is 'anchoral'; give another strategy, which picks from what is like the anchors.")
+        raise InputError("inner is 'anchoral'; give another strategy, to pick among what is most like the anchors.")
     ask = get_strategy(inner)
     size, classes = max(subpool, A_PICK * query.count), labelled_classes(query)
     if query.labelled is None or not len(classes) or len(query.pool) <= size:

@@ -87,7 +87,7 @@ def _saved_files(folder: Path) -> tuple[Path, ...]:
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not that of a saved data set ({error}); save it again.") from None
     if state.get("_indices_data_files") or state.get("_indices_files"):
-        raise InputError(f"{folder} is saved as a choice of other rows; call flatten_indices() and save it again.")
+        raise InputError(f"{folder} is saved as a selection from other rows; call flatten_indices() and save it again.")
     missing = [file for file in files if not file.is_file()]
     if missing or not files:
         raise InputError(f"{folder} has no {missing[0].name if missing else 'Arrow file'}; save the data set again.")

@@ -193,7 +193,7 @@ def _read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], l
                     lines.append((begins, line))
     except csv.Error as error:
         raise InputError(
-            f"{path}: a quotation mark in the row that begins in line {line + 1} does not fit ({error}); close it, and "
+            f"{path}: a quotation mark in the row that begins in line {line + 1} is misplaced ({error}); close it, and "
             'write "" for one inside a quoted text.'
         ) from None
     header = rows[0] if rows else []

@@ -17,16 +17,8 @@ from torch import Tensor, nn
 
 from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import reason
-from accuacl.base.userfile import load_function
-from accuacl.experiments import (
-    Config,
-    models,
-    own_model,
-    read_config,
-    read_result,
-    read_steps,
-    transform_of,
-)
+from accuacl.base.userfile import is_own, load_function
+from accuacl.experiments import Config, learners, models, own_model, read_config, read_result, read_steps
 from accuacl.experiments.data import dataset_of
 from accuacl.experiments.embed.inputs import Inputs, open_inputs
 from accuacl.experiments.embed.reading import ReadOptions, check_finished
@@ -77,7 +69,7 @@ def of_run(directory: Path, trust_code: bool = False) -> Checkpoint:
     result = read_result(directory)
     settings = read_config(directory / "config.json", Config)
     config = Config.model_construct(**settings)  # not checked again: a strategy of a plugin is unknown here
-    if models.is_own(config.model):
+    if is_own(config.model):
         if not trust_code:
             raise InputError(
                 f"the network of this run is a Python file, {config.model.rpartition(':')[0]}; read it, and then give "
@@ -101,7 +93,7 @@ def of_run(directory: Path, trust_code: bool = False) -> Checkpoint:
         width=config.width or None,
     )
     _load(model, weights, file)
-    transform = transform_of(dataset_of(config.benchmark), np.empty((0, *shape)))
+    transform = learners.transform_of(dataset_of(config.benchmark), np.empty((0, *shape)))
     order = [int(c) for c in result["stream"]["order"]]  # the data set's class of each of the model's
     seen = sorted(order.index(label) for label in labels)
     size, columns = shape[0] if len(shape) == 3 else 0, tuple(data.get("columns", ()))

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, making, write_text
+from accuacl.base.machine import device_of
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.threads import ordered_thread_map
-from accuacl.experiments import device_of, learners, models
+from accuacl.experiments import learners, models
 from accuacl.experiments.embed.checkpoint import Checkpoint, misfit
 from accuacl.experiments.embed.inputs import Inputs, fingerprint
 from accuacl.experiments.embed.reading import LOCK, MANIFEST, Batch, check_out

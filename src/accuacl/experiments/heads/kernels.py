@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError, no_such
 
-Rows = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 Blocks = Sequence[tuple[int, int]]
 KERNELS = ("linear", "gaussian", "arc-cosine")
 SPARSE = 0.05  # blocks with a smaller share of numbers other than 0, such as counts of words, are multiplied as sparse
@@ -47,12 +47,12 @@ class Term:
 Terms = tuple[Term, ...]
 
 
-def kernel(terms: Terms, x: NDArray[Any], z: NDArray[Any]) -> Rows:
+def kernel(terms: Terms, x: NDArray[Any], z: NDArray[Any]) -> Matrix:
     """The sum of the terms for all pairs of a row of x and one of z."""
     return next(kernel_by_parts(terms, [x], z))
 
 
-def kernel_by_parts(terms: Terms, parts: Iterable[NDArray[Any]], z: NDArray[Any]) -> Iterator[Rows]:
+def kernel_by_parts(terms: Terms, parts: Iterable[NDArray[Any]], z: NDArray[Any]) -> Iterator[Matrix]:
     """For each part, the sum of the terms for all pairs of one of its rows and one of z, which is scaled only once."""
     blocks = {columns: unit_rows(z, columns) for columns in dict.fromkeys(term.columns for term in terms)}
     for x in parts:
@@ -62,7 +62,7 @@ def kernel_by_parts(terms: Terms, parts: Iterable[NDArray[Any]], z: NDArray[Any]
         yield total
 
 
-def add_terms(total: Rows, terms: Terms, columns: tuple[int, int], cosines: Cosines) -> None:
+def add_terms(total: Matrix, terms: Terms, columns: tuple[int, int], cosines: Cosines) -> None:
     """Add the terms of one block of columns to a kernel matrix."""
     for term in terms:
         if term.columns == columns:
@@ -72,7 +72,7 @@ def add_terms(total: Rows, terms: Terms, columns: tuple[int, int], cosines: Cosi
 class Cosines:
     """The cosines between rows of length 1 or 0, and the kernels that are made of them; z None: between rows of x."""
 
-    def __init__(self, x: Rows, z: Rows | None = None) -> None:
+    def __init__(self, x: Matrix, z: Matrix | None = None) -> None:
         other = x if z is None else z
         self.there = x.any(axis=1), other.any(axis=1)
         self.values = _symmetric_product(x) if z is None else _product(x, other)
@@ -80,20 +80,20 @@ class Cosines:
         if z is None:  # rounding must not make a row differ from itself
             np.fill_diagonal(self.values, self.there[0])
 
-    def kernel(self, name: str) -> Rows:
+    def kernel(self, name: str) -> Matrix:
         """The kernel called `name` for every pair of rows."""
         if name == "linear":
             return self.values
         if name == "gaussian":
             lengths = np.add.outer(*(there.astype(np.float64) for there in self.there))
-            squares: Rows = lengths - 2 * self.values
+            squares: Matrix = lengths - 2 * self.values
             return np.exp(-squares, out=squares)
         angle = np.arccos(self.values)
-        layer: Rows = (np.sin(angle) + (np.pi - angle) * self.values) / np.pi
+        layer: Matrix = (np.sin(angle) + (np.pi - angle) * self.values) / np.pi
         return layer**2 * np.logical_and.outer(*self.there)
 
 
-def unit_rows(x: NDArray[Any], columns: tuple[int, int]) -> Rows:
+def unit_rows(x: NDArray[Any], columns: tuple[int, int]) -> Matrix:
     """The rows of a block of columns at length 1, in float64; rows of zeros stay zero."""
     if columns[1] > x.shape[1]:
         raise InputError(f"rows have {x.shape[1]} columns and the kernel needs {columns[1]}; give all of them.")
@@ -102,7 +102,7 @@ def unit_rows(x: NDArray[Any], columns: tuple[int, int]) -> Rows:
     if not np.isfinite(largest).all():
         raise InputError("the rows have numbers that are not finite; remove these rows, or put 0 in their place.")
     # Squares of huge numbers would overflow, those of tiny ones vanish.
-    rows: Rows = np.divide(part, np.where(largest > 0, largest, 1.0), dtype=np.float64)
+    rows: Matrix = np.divide(part, np.where(largest > 0, largest, 1.0), dtype=np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     rows /= np.where(lengths > 0, lengths, 1.0)
     return rows
@@ -115,7 +115,7 @@ class Smoothing:
     reference: NDArray[Any]
     blocks: tuple[tuple[int, int], ...]
 
-    def __call__(self, x: NDArray[Any]) -> Rows:
+    def __call__(self, x: NDArray[Any]) -> Matrix:
         smoothed = np.zeros((len(x), x.shape[1]))
         for columns in self.blocks:
             near, rows = unit_rows(self.reference, columns), unit_rows(x, columns)
@@ -126,12 +126,12 @@ class Smoothing:
         return smoothed
 
 
-def _product(x: Rows, z: Rows) -> Rows:
+def _product(x: Matrix, z: Matrix) -> Matrix:
     sparse = sparse_rows(z)
     return x @ z.T if sparse is None else np.asarray((to_sparse(x) @ sparse.T).toarray(), np.float64)
 
 
-def _symmetric_product(x: Rows) -> Rows:
+def _symmetric_product(x: Matrix) -> Matrix:
     """x @ x.T, equal to its transpose to the bit; only parts on and below the diagonal are computed."""
     sparse = sparse_rows(x)
     if sparse is not None:

@@ -20,5 +20,5 @@ __getattr__, __dir__ = lazy_attributes(
     __name__,
     loop="Diverged Learner diverged remember",
     registry="MEMORY_POLICIES NAMES PAPER REGISTRY SETTINGS check_policy register start",
-    round="Round TaskData Training Transform",
+    round="Round TaskData Training Transform transform_of",
 )

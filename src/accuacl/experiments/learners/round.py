@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +23,11 @@ from accuacl.torch import evaluating
 
 Ids = NDArray[np.int64]
 Fetch = Callable[[Ids], Tensor]  # raw inputs by id
+TRANSFORMS = {  # mean, standard deviation, crop
+    "cifar10": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010), 4),
+    "cifar100": ((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762), 4),
+    "tiny-imagenet": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010), 0),
+}
 EVALUATED = 256  # examples that are evaluated at a time
 
 
@@ -115,6 +121,14 @@ class Transform:
         """scale and shift such that x * scale + shift = (x / top - mean) / std."""
         mean, std = torch.tensor(self.mean or (0.0,)), torch.tensor(self.std or (1.0,))
         return (1 / (top * std)).expand(channels).to(device), (-mean / std).expand(channels).to(device)
+
+
+def transform_of(name: str, inputs: NDArray[Any]) -> Transform:
+    """Normalisation and augmentation: crop and flip at 32x32, flip only on larger images, none on vectors."""
+    if inputs.ndim == 2:
+        return Transform(None, None)
+    mean, std, crop = TRANSFORMS.get(name, (*TRANSFORMS["cifar10"][:2], 4 if inputs.shape[1] <= 32 else 0))
+    return Transform(mean, std, crop, flip=True)
 
 
 class Round:

@@ -27,12 +27,3 @@ PRETRAINED = "pretrained"  # a head on what a pretrained network gives for image
 FROZEN = ("projection", "linear", PRETRAINED)  # those that exact learners leave as they are
 NAMES = (*IMAGES, *VECTORS, PRETRAINED)
 PROJECTED = 2048  # outputs of a random projection
-
-
-def is_own(model: str) -> bool:
-    """Whether a model is a user's own function, as in `net.py:build`.
-
-    >>> is_own("net.py:build"), is_own("resnet18")
-    (True, False)
-    """
-    return model.rpartition(":")[0].endswith(".py")

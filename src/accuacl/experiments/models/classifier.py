@@ -126,7 +126,7 @@ def predict(
     p is the softmax over the logits of the classes `seen`, its columns in their order. At most `batch` inputs are
     read at a time; with 128, small networks stay in the cache.
     """
-    columns = torch.as_tensor(seen, dtype=torch.int64, device=device).flatten()
+    columns = torch.as_tensor(seen, dtype=torch.int64).flatten().to(device)
     h = np.empty((len(inputs), model.head.in_features), np.float32)
     p = np.empty((len(inputs), len(columns)), np.float32)
     model.to(device)

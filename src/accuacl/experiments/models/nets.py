@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
 from accuacl.base.errors import InputError, no_such, one_line
-from accuacl.base.userfile import check_function, load_function
-from accuacl.experiments.models import IMAGES, NAMES, PRETRAINED, PROJECTED, is_own
+from accuacl.base.userfile import check_function, is_own, load_function
+from accuacl.experiments.models import IMAGES, NAMES, PRETRAINED, PROJECTED
 from accuacl.experiments.models.classifier import Classifier, new_head, wrap
 
 Shape = tuple[int, ...]

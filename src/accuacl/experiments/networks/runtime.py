@@ -247,7 +247,7 @@ def onnx_of(network: FrozenNetwork, shape: tuple[int, ...], dtype: Any) -> bytes
     if network.onnx:
         return network.onnx()
     if not find_spec("onnx"):
-        raise InputError(f"torch exports networks with the extra `onnx`; {install('onnx')}.")
+        raise InputError(f"exporting a network needs the extra `onnx`; {install('onnx')}.")
     whole = _Whole(network).eval()
     file: Any = io.BytesIO()
     example = torch.from_numpy(np.zeros((BATCH, *shape), dtype))

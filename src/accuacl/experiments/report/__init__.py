@@ -3,9 +3,9 @@
     from accuacl.experiments import report
     report.write([Path("runs")], Path("report.html"))
 
-Rows are read, put into groups that differ in their seed only (`groups`), compared with a baseline (`comparison`) and
-with the paper (`paper`), and made into a document of tables and figures (`documents`), which HTML, Markdown and LaTeX
-each render in their own way. Nothing is run again.
+Rows are read (`collecting`), put into groups that differ in their seed only (`groups`), measured (`measures`), compared
+with a baseline (`comparison`) and with the paper (`paper`), and made into a document of tables and figures
+(`documents`), which HTML, Markdown and LaTeX each render in their own way (`formats`). Nothing is run again.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from accuacl.experiments import Row
 from accuacl.experiments.report.curves import styles
 from accuacl.experiments.report.document import (
     FAINT,
@@ -20,7 +21,8 @@ from accuacl.experiments.report.document import (
     TableGroup,
     TableRow,
 )
-from accuacl.experiments.report.groups import Group, Row, grouped, number
+from accuacl.experiments.report.groups import Group, grouped
+from accuacl.experiments.report.measures import number
 from accuacl.experiments.report.paper import times_accuacl
 
 if TYPE_CHECKING:

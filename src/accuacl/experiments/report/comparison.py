@@ -19,17 +19,8 @@ from accuacl.base.errors import InputError, alternatives, near
 from accuacl.base.randomness import numpy_generator
 from accuacl.experiments import ALIASES, Config, learners
 from accuacl.experiments.report.document import Table, TableCell, TableColumn, TableGroup, TableRow
-from accuacl.experiments.report.groups import (
-    LEARNER_OPTIONS,
-    LEARNER_SETTINGS,
-    MAIN_METRICS,
-    METRICS,
-    SOURCE,
-    STRATEGY_SETTINGS,
-    Group,
-    number,
-    show,
-)
+from accuacl.experiments.report.groups import LEARNER_OPTIONS, LEARNER_SETTINGS, SOURCE, STRATEGY_SETTINGS, Group, show
+from accuacl.experiments.report.measures import MAIN_METRICS, METRICS, number
 
 FLIPS = 100_000  # random sign flips; up to 16 differences have no more than this, and all of them are tried
 LEVEL = 0.05
@@ -166,7 +157,7 @@ def _meant(given: str) -> list[Baseline]:
 def _setting(name: str, given: str) -> str:
     name = name.strip().replace("-", "_")
     if not name:
-        raise InputError(f"{given!r} names no setting; give its name before the sign, as in labels=100.")
+        raise InputError(f"{given!r} names no setting; give its name before the equals sign, as in labels=100.")
     name = ALIASES.get(name, name)
     if name not in (*Config.model_fields, SOURCE):
         meant = near(name, Config.model_fields)

@@ -13,13 +13,12 @@ import numpy as np
 
 from accuacl.experiments import is_class_incremental
 from accuacl.experiments.report.document import INK, Figure, LineStyle, Panel
-from accuacl.experiments.report.groups import (
+from accuacl.experiments.report.groups import Group, grouped
+from accuacl.experiments.report.measures import (
     MAIN_METRICS,
     METRICS,
-    Group,
     MeanStd,
     after_tasks,
-    grouped,
     labels_spent,
     mean_std,
     number,

@@ -15,6 +15,7 @@ from accuacl.experiments import (
     CLASS_METRICS,
     OPTIONS,
     Config,
+    Row,
     describe_stream,
     is_class_incremental,
     looks_at_sample,
@@ -37,16 +38,8 @@ from accuacl.experiments.report.document import (
     TableRow,
     Text,
 )
-from accuacl.experiments.report.groups import (
-    METRICS,
-    Group,
-    Row,
-    defaults,
-    grouped,
-    make_groups,
-    number,
-    show,
-)
+from accuacl.experiments.report.groups import Group, defaults, grouped, make_groups, show
+from accuacl.experiments.report.measures import METRICS, number
 from accuacl.experiments.report.tables import comparison_tables, order_tables, setting_tables, varied_settings
 
 FEW = 3  # a setup with fewer strategies has no section of its own if it is in a table of varied settings
@@ -188,9 +181,6 @@ def _class_findings(result: dict[str, Any]) -> Points:
     return Points(points)
 
 
-Counts = Mapping[str, Mapping[str, int]]  # test examples by class and predicted class
-
-
 def _confusions(groups: Sequence[Group]) -> list[Block]:
     """The confusions of each group of runs whose directories were read, over all its seeds."""
     by_group: dict[str, dict[str, Counter[str]]] = {}
@@ -203,7 +193,9 @@ def _confusions(groups: Sequence[Group]) -> list[Block]:
     return _confusion_blocks(by_group, classes, WORST, "Over all seeds whose directories were read.")
 
 
-def _confusion_blocks(by_name: Mapping[str, Counts], classes: Sequence[str], most: int, note: str = "") -> list[Block]:
+def _confusion_blocks(
+    by_name: Mapping[str, run_figures.Counts], classes: Sequence[str], most: int, note: str = ""
+) -> list[Block]:
     """The confusion matrices of few classes, and what the classes with the lowest recall were taken for."""
     if not any(by_name.values()):
         return []
@@ -215,7 +207,7 @@ def _confusion_blocks(by_name: Mapping[str, Counts], classes: Sequence[str], mos
     return [*figures, Table(caption, ["class"], columns, tables, note, grouped_by="runs")]
 
 
-def _taken_for(confusion: Counts, classes: Sequence[str]) -> list[TableRow]:
+def _taken_for(confusion: run_figures.Counts, classes: Sequence[str]) -> list[TableRow]:
     """A row for each class, the lowest recall first."""
     rows = []
     for name in classes:

@@ -12,23 +12,19 @@ from typing import Any
 from accuacl.experiments.report.document import Table, TableCell, TableColumn, TableGroup, TableRow
 from accuacl.experiments.report.groups import (
     BASELINES,
-    MAIN_METRICS,
-    METRICS,
     NEUTRAL_SETTINGS,
     SETUP_SETTINGS,
     Group,
-    MeanStd,
     defaults,
     describe,
     grouped,
     has_default_settings,
-    number,
-    ranks,
     show,
 )
+from accuacl.experiments.report.measures import MAIN_METRICS, METRICS, MeanStd, number, ranks
 
 Key = tuple[str, str, int, str, str, str]  # table, benchmark, memory, learner, strategy, metric
-BENCHMARKS = ("split-cifar10", "split-cifar100", "split-tiny-imagenet")
+PAPERS_BENCHMARKS = ("split-cifar10", "split-cifar100", "split-tiny-imagenet")
 ORDER_SETTINGS = ("order", "order_seed")
 SEEDS = 3  # of each of the paper's values
 
@@ -96,7 +92,7 @@ def times_accuacl(strategy: str, metric: str) -> float:
 
 def protocol(group: Group) -> str:
     """Which of the runs' settings are not the paper's, as a sentence; empty where all are."""
-    if group["benchmark"] not in BENCHMARKS:
+    if group["benchmark"] not in PAPERS_BENCHMARKS:
         return ""
     papers = defaults(group["benchmark"], "paper")
     differing = [

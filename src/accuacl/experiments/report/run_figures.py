@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.experiments import Config, read_config, read_steps
+from accuacl.experiments import Config, Row, read_config, read_steps
 from accuacl.experiments.report.curves import BLUE, BY_STRATEGY, ORANGE
 from accuacl.experiments.report.document import FAINT, INK, Figure, Panel, Picture
-from accuacl.experiments.report.groups import MAIN_METRICS, METRICS, Row, after_tasks, number, over_rounds
+from accuacl.experiments.report.measures import MAIN_METRICS, METRICS, after_tasks, number, over_rounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

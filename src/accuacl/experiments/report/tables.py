@@ -11,19 +11,8 @@ from typing import Any
 from accuacl.experiments import Config, is_class_incremental
 from accuacl.experiments.report import paper
 from accuacl.experiments.report.document import Rank, Table, TableCell, TableColumn, TableGroup, TableRow
-from accuacl.experiments.report.groups import (
-    LEARNER_SETTINGS,
-    MAIN_METRICS,
-    METRICS,
-    SETUP_SETTINGS,
-    Group,
-    MeanStd,
-    grouped,
-    mean_std,
-    number,
-    ranks,
-    show,
-)
+from accuacl.experiments.report.groups import LEARNER_SETTINGS, SETUP_SETTINGS, Group, grouped, show
+from accuacl.experiments.report.measures import MAIN_METRICS, METRICS, MeanStd, mean_std, number, ranks
 
 
 def mean_cell(value: MeanStd | None, metric: str, rank: Rank = "", seeds: int | None = None) -> TableCell:

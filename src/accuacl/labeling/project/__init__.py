@@ -1,12 +1,13 @@
 """A project: data that arrive as tasks, people who label them, a model that learns.
 
-`project.Project` holds it together, `settings` has its settings, `state` says what it waits for. Data come in through
-`new_items`, `images`, `tables`, `uploads` and `tasks`; `encoders` and `task_inputs` turn them into inputs of a model.
-`people_steps` are the steps of the loop with people, `rounds` says which items a round has and what its answers teach,
-`given_labels` reads labels from files, and `learned` has the networks. `forgetting` and `erasing` remove items.
-`estimates`, `stopping`, `quality`, `advice` and `pool_map` tell how good model and labels are. `exporting` writes both
-out, with `exported_tables`, and with `loader` and `table_encoder` as files of the export; `embedding` lends the model
-to `accuacl embed`. `trust` guards the user's own Python files.
+`project.Project` holds it together, `settings` has its settings, `plan` what leads change of them, `state` says what it
+waits for. Data come in through `new_items`, `images`, `tables`, `uploads` and `tasks`; `encoders` and `task_inputs`
+turn them into inputs of a model. `people_steps` are the steps of the loop with people, `rounds` says which items a
+round has and what its answers teach, `given_labels` reads labels from files, and `learned` has the networks. `finding`
+says which item people mean; `forgetting` and `erasing` remove items. `estimates`, `stopping`, `quality`, `advice` and
+`pool_map` tell how good model and labels are. `exporting` writes both out, with `exported_tables`, and with `loader`
+and `table_encoder` as files of the export; `embedding` lends the model to `accuacl embed`. `trust` guards the user's
+own Python files.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.erasing import *
     from accuacl.labeling.project.estimates import *
     from accuacl.labeling.project.exporting import export as export
+    from accuacl.labeling.project.finding import *
     from accuacl.labeling.project.given_labels import *
     from accuacl.labeling.project.images import *
     from accuacl.labeling.project.new_items import *
@@ -39,12 +41,13 @@ __getattr__, __dir__ = lazy_attributes(
     __name__,
     advice="Advice Doubts advise",
     embedding="open_for_embedding",
-    erasing="describe_item unreadable_images why_unreadable",
+    erasing="unreadable_images why_unreadable",
     estimates=(
         "ClassEstimate Estimate Estimates RoundAccuracy by_class interval_text last_predictions mean_over_classes "
         "training_gain"
     ),
     exporting="export",
+    finding="describe_item",
     given_labels="add_gold describe_given take_label_file",
     images="LARGEST_IMAGE read_files read_images",
     new_items="NewItems TableOptions split_by_task task_paths",

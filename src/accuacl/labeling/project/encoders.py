@@ -23,8 +23,9 @@ from torch import nn
 
 from accuacl.base.errors import InputError, install, one_line
 from accuacl.base.files import read_json, reading, write_text
+from accuacl.base.machine import device_of
 from accuacl.base.userfile import check_function, load_file, load_function, takes
-from accuacl.experiments import device_of, learners, models
+from accuacl.experiments import learners, models
 from accuacl.experiments.networks import (
     BATCH,
     MEAN,

@@ -28,7 +28,7 @@ ANSWERS = (*WHICH, "kind", "class", "person", "time", "seconds", "guess_shown", 
 COMMENTS = (*WHICH, "kind", "comment", "person", "time")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what begins a formula
 
-Rows = list[dict[str, Any]]
+Records = list[dict[str, Any]]
 Common = Callable[[int, int | None, float], dict[str, Any]]  # (item, person, time) to columns that all tables have
 
 
@@ -62,14 +62,14 @@ def write_answers(project: Project, out: Path, whole_places: bool = True) -> lis
     return [out / name for name in ("labels.csv", "labels.parquet", "skipped.csv", "answers.csv", "comments.csv")]
 
 
-def _answers(project: Project, common: Common) -> tuple[Rows, Rows]:
+def _answers(project: Project, common: Common) -> tuple[Records, Records]:
     """The present labels, and what is skipped."""
     held = {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
     classes = {c.id: c.name for c in project.store.classes()}
     shown = project.store.guesses_shown()
     reasons = {(answer.item, answer.time): answer.reason for answer in project.store.every_answer() if answer.reason}
-    labels: Rows = []
-    skips: Rows = []
+    labels: Records = []
+    skips: Records = []
     for answer in project.store.answers():
         row = common(answer.item, answer.person, answer.time)
         if answer.class_id is None:
@@ -81,7 +81,7 @@ def _answers(project: Project, common: Common) -> tuple[Rows, Rows]:
     return labels, skips
 
 
-def _every_answer(project: Project, common: Common) -> Rows:
+def _every_answer(project: Project, common: Common) -> Records:
     """Labels, skips, opinions and corrections, first to last."""
     classes: dict[int | None, str | None] = {None: None} | {c.id: c.name for c in project.store.classes()}
     return [
@@ -98,7 +98,7 @@ def _every_answer(project: Project, common: Common) -> Rows:
     ]
 
 
-def _comments(project: Project, common: Common) -> Rows:
+def _comments(project: Project, common: Common) -> Records:
     """What people wrote, and what they flagged, first to last."""
     return [
         common(event.item, event.person, event.time) | {"kind": event.kind, "comment": event.text or ""}
@@ -107,7 +107,7 @@ def _comments(project: Project, common: Common) -> Rows:
     ]
 
 
-def _write_parquet(path: Path, rows: Rows, text: tuple[str, ...]) -> None:
+def _write_parquet(path: Path, rows: Records, text: tuple[str, ...]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from accuacl.base.errors import InputError, counted, listed
 from accuacl.base.files import Lock, read_json, write_text
 from accuacl.experiments.data import DataTable, read_table
-from accuacl.labeling.project.erasing import ItemFinder
 from accuacl.labeling.project.exported_tables import without_escape
+from accuacl.labeling.project.finding import ItemFinder
 from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.store import GivenLabel, Store, clean_name, living, meant, near_names
 

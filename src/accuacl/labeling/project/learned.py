@@ -13,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.experiments import Handle, Ids, checkpoints, device_of, learners, models, read_steps
+from accuacl.base.machine import device_of
+from accuacl.experiments import Handle, Ids, checkpoints, learners, models, read_steps
 from accuacl.experiments.data import InputRows
 from accuacl.experiments.heads import (
     Sums,

@@ -31,12 +31,14 @@ from accuacl.base.errors import InputError, LabelsPending, wrong_setting
 from accuacl.base.files import CannotWrite, Lock, make_folder, reading, writing
 from accuacl.base.progress import OnProgress
 from accuacl.experiments import Journal, read_config, read_steps
-from accuacl.labeling.project.erasing import FORGET_PLAN, erase_finished, find_item
+from accuacl.labeling.project.erasing import FORGET_PLAN, erase_finished
 from accuacl.labeling.project.estimates import Estimates, estimate
+from accuacl.labeling.project.finding import find_item
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.new_items import NewItems
+from accuacl.labeling.project.plan import PLAN, add_round, change_plan, read_plan
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
-from accuacl.labeling.project.state import PLAN, ProjectState, add_round, change_plan, read_plan, state_of
+from accuacl.labeling.project.state import ProjectState, state_of
 from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks
 from accuacl.labeling.project.trust import load_project_plugins, trust_code
 from accuacl.labeling.store import Person, Store, clean_name

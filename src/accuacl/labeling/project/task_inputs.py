@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import make_folder, reading, replacing, write_text
-from accuacl.base.machine import cores, memory_kept
+from accuacl.base.machine import cores, device_of, memory_kept
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.threads import ordered_thread_map
-from accuacl.experiments import checkpoints, device_of
+from accuacl.experiments import checkpoints
 from accuacl.experiments.networks import TORCH, open_runtime
 from accuacl.labeling.project.encoders import file_encoder, frozen_network, image_runtime, text_encoder
 from accuacl.labeling.project.erasing import PARTS, erased_rows, remove_parts
@@ -248,7 +248,7 @@ def _file_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> En
     tried = (encode(root / name) for row, name in enumerate(names) if row not in erased)
     first = next((vector for vector in tried if vector is not None), None)
     if first is None:
-        raise InputError(f"{settings.model} could read none of the {len(names)} files in {root}; fix one of the two.")
+        raise InputError(f"{settings.model} could read none of the {len(names)} files in {root}; fix it or the files.")
     nothing = np.zeros_like(first)
 
     def encode_files(batch: Sequence[int]) -> tuple[NDArray[Any], list[int]]:

@@ -182,7 +182,7 @@ def check_parquet(path: Path) -> None:
         if meta.num_rows > MOST_ROWS:
             raise InputError(f"the file has {meta.num_rows:,} rows; a file that is sent may have {MOST_ROWS:,}.")
         if any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks):
-            raise InputError("the file has texts as differences (DELTA_BYTE_ARRAY); write it with the usual encodings.")
+            raise InputError("the file encodes texts as DELTA_BYTE_ARRAY; write it with the default encodings.")
         size = sum(max(chunk.total_uncompressed_size, WIDEST * chunk.num_values) for chunk in chunks)
         _check_size(size)
         long = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())  # values of any length

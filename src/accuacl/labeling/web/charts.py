@@ -37,7 +37,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Scale:
+class PlotArea:
     """From values to pixels; the x axis goes from `left` to `right`."""
 
     left: float
@@ -65,21 +65,21 @@ def plot(series: Sequence[Series], ticks: Sequence[str], x: str, alt: str, low: 
     '<svg class="plot" '
     """
     levels, ends = round_ticks(low, high), list[float]()
-    scale = Scale(-0.5, len(ticks) - 0.5, levels[0], levels[-1])
+    area = PlotArea(-0.5, len(ticks) - 0.5, levels[0], levels[-1])
     drawn: list[Markup] = []
     for i, line in enumerate(series):
         shift = 4.0 * (i - (len(series) - 1) / 2)  # so that the intervals of two lines do not cover each other
-        path = scale.path([(p.x, p.value) for p in line.points], shift)
+        path = area.path([(p.x, p.value) for p in line.points], shift)
         drawn.append(Markup('<g class="s{}"><polyline points="{}"/>').format(i % 6, path))
         titles = [f"{line.name} {x} {ticks[int(p.x)]}: {_range(p)}" for p in line.points]
         for point, title in zip(line.points, titles, strict=True):
-            drawn += _dot(scale, point, title, shift)
+            drawn += _dot(area, point, title, shift)
         end = line.points[-1]
-        height = _free(scale.up(end.value), ends)
-        drawn.append(_linked_name(line, titles[-1], scale.across(end.x) + shift + 6, height))
+        height = _free(area.up(end.value), ends)
+        drawn.append(_linked_name(line, titles[-1], area.across(end.x) + shift + 6, height))
         drawn.append(Markup("</g>"))
     named = {float(i): ticks[i] for i in range(0, len(ticks), -(-len(ticks) // TICKS))}
-    return _drawing(drawn, scale, levels, named, x, alt, "group")
+    return _drawing(drawn, area, levels, named, x, alt, "group")
 
 
 def curve(points: Sequence[Point], band: Sequence[Point], x: str, alt: str) -> Markup:
@@ -90,19 +90,19 @@ def curve(points: Sequence[Point], band: Sequence[Point], x: str, alt: str) -> M
     """
     places = [point.x for point in (*points, *band)]
     ticks = round_ticks(0, max(places))
-    scale = Scale(0, max(ticks[-1], *places), 0, 100)
+    area = PlotArea(0, max(ticks[-1], *places), 0, 100)
     drawn: list[Markup] = []
     if band:
-        around = scale.path([*((p.x, p.high) for p in band), *((p.x, p.low) for p in reversed(band))])
-        middle = scale.path([(p.x, p.value) for p in band])
+        around = area.path([*((p.x, p.high) for p in band), *((p.x, p.low) for p in reversed(band))])
+        middle = area.path([(p.x, p.value) for p in band])
         drawn.append(Markup('<polygon class="band" points="{}"/>').format(around))
         drawn.append(Markup('<polyline class="foreseen" points="{}"/>').format(middle))
     drawn.append(Markup('<g class="s0">'))
     for point in points:
         title = f"{point.x:g} {x}: {point.value:.0f} % ({point.low:.0f} to {point.high:.0f})"
-        drawn += _dot(scale, point, title)
+        drawn += _dot(area, point, title)
     drawn.append(Markup("</g>"))
-    return _drawing(drawn, scale, round_ticks(0, 100), {tick: f"{tick:g}" for tick in ticks}, x, alt, "img")
+    return _drawing(drawn, area, round_ticks(0, 100), {tick: f"{tick:g}" for tick in ticks}, x, alt, "img")
 
 
 def round_ticks(low: float, high: float) -> list[float]:
@@ -158,7 +158,7 @@ def _range(value: Estimate | Point) -> str:
 
 def _drawing(
     drawn: Iterable[Markup],
-    scale: Scale,
+    area: PlotArea,
     levels: Sequence[float],
     ticks: Mapping[float, str],
     x: str,
@@ -167,26 +167,26 @@ def _drawing(
 ) -> Markup:
     """The whole plot. role: links inside of an image are hidden from screen readers, but not those of a group."""
     begin = Markup('<svg class="plot" viewBox="0 0 {} {}" role="{}" aria-label="{}">').format(WIDTH, HEIGHT, role, alt)
-    return Markup("").join([begin, *_axes(scale, levels, ticks, x), *drawn, Markup("</svg>")])
+    return Markup("").join([begin, *_axes(area, levels, ticks, x), *drawn, Markup("</svg>")])
 
 
-def _axes(scale: Scale, levels: Sequence[float], ticks: Mapping[float, str], x: str) -> Iterator[Markup]:
+def _axes(area: PlotArea, levels: Sequence[float], ticks: Mapping[float, str], x: str) -> Iterator[Markup]:
     """A line for each level, that of zero stronger, and what the x axis says at its ticks and as a whole."""
     right = WIDTH - RIGHT
     for value in levels:
-        y = scale.up(value)
+        y = area.up(value)
         yield _line("axis" if value == 0 else "grid", LEFT, right, y, y)
         yield _text(LEFT - 8, y + 4, signed(value, "g"), "end")
     for value, text in ticks.items():
-        yield _text(scale.across(value), HEIGHT - BOTTOM + 18, text, "middle")
+        yield _text(area.across(value), HEIGHT - BOTTOM + 18, text, "middle")
     yield _text((LEFT + right) / 2, HEIGHT - 5, x, "middle")
 
 
-def _dot(scale: Scale, point: Point, title: str, shift: float = 0.0) -> list[Markup]:
+def _dot(area: PlotArea, point: Point, title: str, shift: float = 0.0) -> list[Markup]:
     """A value with its interval."""
-    a, b = scale.across(point.x) + shift, scale.up(point.value)
+    a, b = area.across(point.x) + shift, area.up(point.value)
     dot = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>').format(a, b, title)
-    return [_line("bar", a, a, scale.up(point.low), scale.up(point.high)), dot]
+    return [_line("bar", a, a, area.up(point.low), area.up(point.high)), dot]
 
 
 def _linked_name(line: Series, title: str, left: float, middle: float) -> Markup:

@@ -39,7 +39,7 @@ from accuacl.labeling.web.site import Here, Site, View
 
 router = APIRouter()
 UploadId = Annotated[str, fastapi.Path(pattern=r"^[0-9a-f]{32}$")]
-Column = Annotated[str, Field(max_length=200)]
+ColumnName = Annotated[str, Field(max_length=200)]
 FileName = Annotated[str, Query(min_length=1, max_length=300)]
 Place = Annotated[str, Field(max_length=1000)]
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")  # files of labels
@@ -112,10 +112,10 @@ class DataRequest(BaseModel):
     """What the columns of the data are for; task None: the column `task`, if there is one."""
 
     column: Annotated[str, Field(min_length=1, max_length=200)] = "text"
-    task: Column | None = None
-    label: Column = ""
-    id: Column = ""
-    ignored: Annotated[list[Column], Field(max_length=1000)] = []
+    task: ColumnName | None = None
+    label: ColumnName = ""
+    id: ColumnName = ""
+    ignored: Annotated[list[ColumnName], Field(max_length=1000)] = []
 
     def columns(self) -> DataColumns:
         return DataColumns(self.column, TableOptions(self.id, self.label, tuple(self.ignored), self.task))
