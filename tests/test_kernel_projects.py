@@ -156,6 +156,10 @@ def test_the_export_predicts_what_the_project_predicts(tmp_path, way):
             card = (tmp_path / "out" / "MODEL_CARD.md").read_text()
             assert "also learned from its own predictions for" in card
             assert "items without a label" in project.estimates().calibration
+        elif way == "smooth":
+            count = int(trained(project)[1]["smoothed_by"])
+            said = f"It moves each item towards its nearest of {count} items without a label."
+            assert said in (tmp_path / "out" / "MODEL_CARD.md").read_text()
         lines = (tmp_path / "out" / "unlabelled.csv").read_text().splitlines()[1:]
         vectors, names = blobs(0)
         model = loader.load(tmp_path / "out")
