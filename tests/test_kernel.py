@@ -255,7 +255,8 @@ def test_any_sequence_of_changes_gives_what_a_fit_from_the_beginning_gives(seed,
         kernel(heads[0].terms, x[sorted_items], x[sorted_items]), own, balanced(own), heads[0].ridge
     )
     brute = kernel(heads[0].terms, x, x[sorted_items]) @ coefficients + bias
-    np.testing.assert_allclose(heads[0].logits(x)[:, seen] / heads[0].sharpness, brute, rtol=1e-9, atol=1e-9)
+    outputs = heads[0].logits(x)[:, seen] / heads[0].sharpness
+    np.testing.assert_allclose(outputs, brute, rtol=1e-7, atol=1e-7)  # dense equations of the lowest ridge lose digits
 
 
 def test_rows_that_are_there_twice_count_twice():
