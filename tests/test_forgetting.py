@@ -245,6 +245,16 @@ def test_the_command(tmp_path):
     assert "there is no item 't0-99'" in accuacl("project", "forget", tmp_path / "p", "t0-99").stderr
 
 
+def test_a_kernel_head_is_to_the_bit_one_that_never_knew_them(tmp_path):
+    settings = {"learner": "kernel", "strategy": "uniform", "pool_learning": "self"}
+    with new_project(tmp_path / "p", 1, **settings) as project:
+        finish(project)
+        report = project.forget([f"#{trained_items(project)[0]}"])
+    assert report.difference == 0
+    proof = "proof: the model gives to the bit what one fitted without them from scratch gives"
+    assert report.sentences[0] == proof
+
+
 def test_who_cannot_forget(tmp_path):
     with new_project(tmp_path / "p") as project:
         project.advance()

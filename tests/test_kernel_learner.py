@@ -94,6 +94,8 @@ def test_a_run_learns_with_kernels_and_from_the_pool(tmp_path):
 def test_the_pool_teaches_unless_it_is_told_not_to():
     assert settings().pool_learning == "self"
     assert make({"learner": "ridge"}).pool_learning == "off"
+    shown = " ".join(accuacl("run", "--help").stdout.replace("│", " ").split())
+    assert "Unset: self, but off for columns of a table. --sampling" in shown
 
 
 def table_of(folder):

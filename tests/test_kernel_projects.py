@@ -27,7 +27,7 @@ from effort import examples
 from processes import Running
 from scripted import answer, blobs, class_of, new_project, outcome, truth
 
-ROUNDING = 5e-4  # of logits: a layer adds up large weights in float32, while a fit has float64
+ROUNDING = 1e-6  # of logits
 KERNEL = {"learner": "kernel", "strategy": "uniform", "per_round": 6}
 
 
@@ -107,6 +107,8 @@ def check_by_brute_force(project, labels):
 @example(acts=[(act, 7) for act in ACTS[:4]])
 @example(acts=[("forget unlabelled", 3), ("skip", 5), ("forget unlabelled", 11), ("correct", 2)])
 @example(acts=[("skip", 86), ("correct", 196)])
+@example(acts=[("forget unlabelled", 0), ("correct", 0), ("forget", 1)])  # the lowest ridge, and large weights
+@example(acts=[("correct", 42), ("new", 0), ("correct", 0)])
 @examples(3, 40)
 def test_whatever_was_corrected_merged_or_forgotten_it_is_the_fit_of_the_labels(tmp_path_factory, kind, way, acts):
     with project_of(tmp_path_factory.mktemp("p") / "p", kind, pool_learning=way) as project:
@@ -156,6 +158,10 @@ def test_the_export_predicts_what_the_project_predicts(tmp_path, way):
             card = (tmp_path / "out" / "MODEL_CARD.md").read_text()
             assert "also learned from its own predictions for" in card
             assert "items without a label" in project.estimates().calibration
+        elif way == "smooth":
+            count = int(trained(project)[1]["smoothed_by"])
+            said = f"It moves each item towards its nearest of {count} items without a label."
+            assert said in (tmp_path / "out" / "MODEL_CARD.md").read_text()
         lines = (tmp_path / "out" / "unlabelled.csv").read_text().splitlines()[1:]
         vectors, names = blobs(0)
         model = loader.load(tmp_path / "out")

@@ -8,9 +8,10 @@ import pytest
 from accuacl.base.errors import InputError
 from accuacl.experiments.heads import pool as module
 from accuacl.experiments.heads.calibration import best_sharpness, softmax
-from accuacl.experiments.heads.kernel import canonical_order, fit
+from accuacl.experiments.heads.kernel import fit
 from accuacl.experiments.heads.kernels import Smoothing, Term, kernel
 from accuacl.experiments.heads.pool import JUDGED_BY, SHARE, WEIGHT, fit_with_pool, sample_ids
+from accuacl.experiments.heads.rows import canonical_order
 
 TERMS = (Term("linear", (0, 8)), Term("gaussian", (0, 8)))
 

@@ -32,7 +32,7 @@ from accuacl.experiments.sweeps import run_name
 from accuacl.strategies import load_plugins, split_options
 
 # The defaults of these follow from other settings, so that help names none.
-VARYING = ("strategy", "scale", "first_round", "sample", "keep", "oversample")
+VARYING = ("strategy", "scale", "first_round", "pool_learning", "sample", "keep", "oversample")
 
 
 @with_settings(Config, without=("model_digest", OPTIONS), varying=(*BY_SCALE, *VARYING))

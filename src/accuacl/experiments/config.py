@@ -167,7 +167,8 @@ class Config(Settings):
     beta: float = Field(0.5, ge=0, description="DER++: weight of the cross entropy of replayed examples.")
     pool_learning: Literal["off", "self", "smooth"] = Field(
         "off",
-        description="kernel: learn from its predictions for the pool (self), move rows towards it (smooth), or off.",
+        description="kernel: learn from its predictions for the pool (self), move rows towards it (smooth), or off. "
+        "Unset: self, but off for columns of a table.",
     )
     sampling: Literal["plain", "balanced", "repeated"] = Field(
         "plain",

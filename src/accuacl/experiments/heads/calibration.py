@@ -13,6 +13,7 @@ Ints = NDArray[np.int64]
 
 TYPICAL_SHARPNESS = 4.0  # for outputs around -1 and 1, if there is nothing to learn it from
 SHARPEST = 1e4
+DEVIATION = 1e-4  # of logits, at least: far below, all probabilities are the same in float32, and no class is likeliest
 STEP = 10**0.5  # factor from one ridge that is tried to the next
 STEPS = 8  # at most so many steps up or down
 
@@ -34,14 +35,17 @@ def best_sharpness(outputs: Floats, labels: Ints, weights: Floats) -> float:
 
 
 def search(outputs: Any, terms: Callable[[float], tuple[Any, Any, Any]]) -> float:
-    """The beta with the smallest loss; terms: the loss and its first and second derivative, of arrays or tensors.
+    """The beta with the smallest loss, from `smoothest` to SHARPEST.
+
+    terms: the loss and its first and second derivative, of arrays or tensors.
 
     By Newton's method, kept inside a bracket: the loss is convex in beta. Targets are softened by one in n + 2 (Platt,
     1999), so that outputs that are all right do not lead to certainty.
     """
     if len(outputs) == 0 or outputs.shape[1] == 1:
         return TYPICAL_SHARPNESS
-    low, high, beta = 0.0, SHARPEST, TYPICAL_SHARPNESS
+    low, high = smoothest(outputs), SHARPEST
+    beta = max(low, TYPICAL_SHARPNESS)
     for _ in range(60):
         _, slope, curve = terms(beta)
         low, high = (low, beta) if slope > 0 else (beta, high)
@@ -52,6 +56,11 @@ def search(outputs: Any, terms: Callable[[float], tuple[Any, Any, Any]]) -> floa
             break
         beta = following
     return beta
+
+
+def smoothest(outputs: Any) -> float:
+    """The smallest beta with which probabilities in float32 still say which output is the largest."""
+    return DEVIATION / max(float(outputs.std()), DEVIATION / SHARPEST) if outputs.shape[0] else 0.0
 
 
 def best_step(loss: Callable[[int], float]) -> tuple[int, float]:
@@ -75,7 +84,7 @@ def sharpness_for(outputs: Floats, confidence: float) -> float:
     >>> round(sharpness_for(np.array([[1.0, 0.0], [0.0, 1.0]]), 0.9), 4) == round(float(np.log(9)), 4)
     True
     """
-    low, high = 0.0, SHARPEST  # the mean confidence rises with beta
+    low, high = smoothest(outputs), SHARPEST  # the mean confidence rises with beta
     while high - low > 1e-12 * high:
         beta = (low + high) / 2
         low, high = (beta, high) if softmax(beta * outputs).max(axis=1).mean() < confidence else (low, beta)

@@ -42,7 +42,7 @@ from accuacl.experiments.heads.kernels import (
     kernel_by_parts,
     unit_rows,
 )
-from accuacl.experiments.heads.rows import canonical_order, checked, part_of
+from accuacl.experiments.heads.rows import checked, order_of, part_of, table_of
 
 TYPICAL = 0.1  # the ridge that is tried first, in units of the mean squared length of a centred row
 CHOSEN_ON = 600  # kernels and ridge are chosen on so many rows of a larger set, or on PER_CLASS of each class
@@ -75,10 +75,7 @@ class KernelHead:
 
     def logits(self, x: NDArray[Any]) -> Floats:
         """One row for each of x, one column for each class."""
-        if x.shape[1] != self.support.shape[1]:
-            raise InputError(
-                f"the rows have {x.shape[1]} columns and the head was fitted to {self.support.shape[1]}; give the same."
-            )
+        x = table_of(x, "rows", self.support.shape[1])
         parts = (self.smoothing(rows) if self.smoothing else rows for rows in _parts(x))
         kernels = kernel_by_parts(self.terms, parts, self.support)
         outputs = (values @ self.coefficients + self.bias for values in kernels)
@@ -127,7 +124,7 @@ def fit(
     x, labels, weights, classes = checked(x, labels, weights, classes, ids)
     if not (np.isfinite(ridge) and ridge >= 0):
         raise InputError(f"the ridge is {ridge}; give a number above 0, or none, and leave-one-out chooses it.")
-    order = np.argsort(ids, kind="stable") if ids is not None else canonical_order(x, labels, weights)
+    order = order_of(x, labels, weights, ids)
     rows, given = x[order], weights[order]
     seen, own = np.unique(labels[order], return_inverse=True)
     candidates = list(candidates) or candidates_for([(0, x.shape[1])])

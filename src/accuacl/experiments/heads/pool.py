@@ -34,7 +34,7 @@ from accuacl.experiments.heads.kernel import (
     widened,
 )
 from accuacl.experiments.heads.kernels import Blocks, Smoothing, Terms, kernel
-from accuacl.experiments.heads.rows import canonical_order, checked
+from accuacl.experiments.heads.rows import checked, order_of, table_of
 
 OFF, SELF, SMOOTH = POOL_LEARNING = ("off", "self", "smooth")
 SAMPLED = 1200  # rows of each task's pool
@@ -106,7 +106,7 @@ def fit_with_pool(
     """
     check_mode(mode)
     x, labels, _, classes = checked(x, labels, None, classes, ids)
-    pools = [np.asarray(pool) for pool in pools if len(pool)]
+    pools = [table_of(pool, "rows of a pool", x.shape[1]) for pool in pools if len(pool)]
     if mode == SMOOTH and pools:
         smoothing = Smoothing(np.concatenate(pools), tuple(blocks) or ((0, x.shape[1]),))
         head = fit(smoothing(x), labels, classes, candidates=candidates, ids=ids, ridge=ridge)
@@ -114,7 +114,7 @@ def fit_with_pool(
     head = fit(x, labels, classes, candidates=candidates, ids=ids, ridge=ridge)
     if not looks_at_pool(mode, len(x)) or not pools or len(np.unique(labels)) < 2:
         return head
-    order = np.argsort(ids, kind="stable") if ids is not None else canonical_order(x, labels, np.ones(len(x)))
+    order = order_of(x, labels, np.ones(len(x)), ids)
     return _self_trained(head, x[order], labels[order], pools)
 
 

@@ -15,10 +15,8 @@ def checked(
     x: NDArray[Any], labels: Ints, weights: Floats | None, classes: int, ids: Ints | None = None
 ) -> tuple[NDArray[Any], Ints, Floats, int]:
     """Rows, labels, weights and the number of classes; refused if they do not go together."""
-    x, labels = np.asarray(x), _whole(np.asarray(labels))
+    x, labels = table_of(x, "rows"), _whole(np.asarray(labels))
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, np.float64)
-    if x.ndim != 2:
-        raise InputError(f"the rows have the shape {x.shape}; give a table, n x d.")
     if len(x) == 0 or len(x) != len(labels):
         raise InputError(f"{len(x)} rows came with {len(labels)} labels; give one label per row, and at least one row.")
     for name, values in (("weights", weights), ("ids", ids)):
@@ -44,6 +42,29 @@ def _whole(labels: NDArray[Any]) -> Ints:
         if len(other):
             raise InputError(f"the labels have {other[0]}; {what}")
     return labels.astype(np.int64)
+
+
+def table_of(x: Any, name: str, columns: int | None = None) -> NDArray[Any]:
+    """Rows as an array of numbers, n x d; refused if they are none, or not as wide as those that a head was fitted to.
+
+    name: what they are called in the sentence.
+    """
+    x = np.asarray(x)
+    if x.ndim != 2:
+        raise InputError(f"the {name} have the shape {x.shape}; give a table, n x d.")
+    if x.dtype.kind not in "biuf":
+        raise InputError(f"the {name} are not numbers but of the type {x.dtype}; give an array of numbers.")
+    if columns not in (None, x.shape[1]):
+        raise InputError(f"the {name} have {x.shape[1]} columns and the head was fitted to {columns}; give the same.")
+    return x
+
+
+def order_of(x: NDArray[Any], labels: Ints, weights: Floats, ids: Ints | None) -> NDArray[np.intp]:
+    """The order in which rows are fitted: by their ids; without ids, and among rows with the same id, by content."""
+    if ids is not None and len(np.unique(ids)) == len(ids):
+        return np.argsort(ids)
+    order = canonical_order(x, labels, weights)
+    return order if ids is None else order[np.argsort(np.asarray(ids)[order], kind="stable")]
 
 
 def canonical_order(x: NDArray[Any], labels: Ints, weights: Floats) -> NDArray[np.intp]:

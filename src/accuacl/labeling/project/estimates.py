@@ -226,6 +226,8 @@ def _calibration(journal: Path) -> str:
         text += f" That was before it also learned from its own predictions for {count:,} items without a label."
     elif "pseudo_labels" in facts:
         text += " Its own predictions were not used: left-out labels spoke against it."
+    elif count := int(facts.get("smoothed_by", 0)):
+        text += f" It moves each item towards its nearest of {count:,} items without a label."
     return text
 
 

@@ -43,10 +43,10 @@ STAY = {  # by kind: the files with what was measured on all items of the first 
 class ForgetReport:
     """items: as they were. model: whether there is one.
 
-    difference: with examples, by how much the model's weights differ from a fit without the items, relative to the
-    largest; with sums, by how much these differ when the items are taken out and put back; None if they had no share.
-    as_before: the model is fitted to sums alone, regularised and as sharp as before, since the examples to choose by
-    are gone. measured: items of the first task were there when its data were measured.
+    difference: with examples, by how much the model differs from a fit without the items (`difference_from_fit`),
+    relative to the largest number; with sums, by how much these differ when the items are taken out and put back; None
+    if they had no share. as_before: the model is fitted to sums alone, regularised and as sharp as before, since the
+    examples to choose by are gone. measured: items of the first task were there when its data were measured.
     """
 
     items: list[Item]
@@ -83,6 +83,8 @@ class ForgetReport:
             return "nothing has been learned yet, so there is no model that could know them"
         if self.difference is None:
             return "they were in no sums; the model is fitted to the sums and examples that are left"
+        if not self.difference:
+            return "the model gives to the bit what one fitted without them from scratch gives"
         return f"the model differs from one fitted without them from scratch by {self.difference:.0e}"
 
 

@@ -154,7 +154,7 @@ def row_from_source(settings: ProjectSettings, tasks: Tasks, item: int, column: 
 def difference_from_fit(project: Project) -> float:
     """By how much the model differs from a fit, from scratch, of the labels that it was taught; 0 without labels.
 
-    Weights are compared, for a kernel head its logits of the taught items; relative to the largest. What was labelled
+    Weights are compared, for a kernel head the logits of the taught items; relative to the largest. What was labelled
     or corrected since the last training, the next one learns.
     """
     settings, tasks, journal = project.settings, project.tasks, project.journal
@@ -188,9 +188,11 @@ def difference_from_fit(project: Project) -> float:
         blocks=blocks,
         ids=ids,
     )
-    with torch.inference_mode():
-        logits = model.head(torch.from_numpy(x).to(networks.device)).double().cpu().numpy()
-    return _relative(logits, head.logits(x))
+    device = networks.device
+    with torch.inference_mode():  # both in float32: the rounding of large weights is no difference between them
+        given = torch.from_numpy(x).to(device)
+        logits, expected = (layer(given).cpu().numpy() for layer in (model.head, models.KernelLayer.of(head, device)))
+    return _relative(logits, expected)
 
 
 def _relative(values: NDArray[Any], expected: NDArray[Any]) -> float:
