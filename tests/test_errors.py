@@ -213,7 +213,7 @@ def test_what_the_system_refuses_is_one_sentence_with_the_path(number, advice, t
         raise OSError(number, os.strerror(number), str(path))
 
     monkeypatch.setattr("pathlib.Path.is_dir", refuse)
-    ended = accuacl("doctor", "--data-dir", "photos", cwd=tmp_path)
+    ended = accuacl("run", "--benchmark", "photos", "--classes-per-task", "2", cwd=tmp_path)
     assert ended.returncode == 2
     assert ended.stderr == f"accuacl: photos: {os.strerror(number).lower()}; {advice}.\n"
 

@@ -142,14 +142,15 @@ def write_model(project: Project, out: Path) -> list[Path]:
     names, columns = class_columns(project, handle["seen"])
     about: dict[str, Any] = {"kind": s.kind, "classes": names, "columns": columns, "limit": LIMIT}
     about |= {"network": NONE, "layer": ""}
-    state = {f"head.{key}": trained[key][handle["seen"]] for key in ("head.weight", "head.bias") if key in trained}
+    outputs = {key: trained[key][handle["seen"]] for key in ("head.weight", "head.bias") if key in trained}
+    state = {f"head.{key}": value for key, value in outputs.items()}
     if s.frozen:
         state |= {f"head.{key}": value for key, value in trained.items() if key.startswith("embed.")}
     if "head.support" in trained:
         which, blocks, shares = (trained[f"head.{name}"].tolist() for name in ("kernels", "columns", "shares"))
         terms = zip(which, blocks, shares, strict=True)
         about["kernel"] = [(KERNELS[kernel], *block, share) for kernel, block, share in terms]
-        kept = _in_half_precision(about["kernel"], trained, _sample(project, handle), columns)
+        kept = _in_half_precision(about["kernel"], trained | outputs, _sample(project, handle), columns)
         state |= {f"head.{name}": value for name, value in kept.items()}
     if s.has_network:
         backbone = load_backbone(s)
