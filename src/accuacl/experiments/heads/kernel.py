@@ -45,7 +45,7 @@ from accuacl.experiments.heads.kernels import (
 from accuacl.experiments.heads.rows import checked, order_of, part_of, table_of
 
 TYPICAL = 0.1  # the ridge that is tried first, in units of the mean squared length of a centred row
-CHOSEN_ON = 600  # kernels and ridge are chosen on so many rows of a larger set, or on PER_CLASS of each class
+CHOSEN_ON = 600  # kernels and ridge are chosen on this many rows of a larger set, or on PER_CLASS of each class
 PER_CLASS = 4
 EXACT = 5000  # a larger set is approximated
 LANDMARKS = 2000  # by as many rows as this
