@@ -50,8 +50,8 @@ class Features:
 
     Both may be NumPy arrays, memory maps or torch tensors of any float type, on any device and in any memory
     layout; they are kept as they are and not copied (except what NumPy cannot view: bfloat16 and device tensors).
-    The probabilities are the softmax over the classes seen so far. ids: what the examples are called, so that `select`
-    answers with `picked.ids`: one number or text for each, all different.
+    The probabilities are the softmax over the classes seen so far. ids: a number or text for each example, all
+    different; `select` then returns `picked.ids`.
 
     >>> import numpy as np
     >>> pool = Features(np.eye(3), np.full((3, 2), 0.5))
@@ -96,7 +96,7 @@ class Features:
 
     @classmethod
     def from_estimator(cls, classifier: Any, X: Any, *, ids: Any = None, embeddings: Any = None) -> Features:
-        """Features of the examples X under a fitted classifier that has `predict_proba`, as scikit-learn's have.
+        """Compute the features of the examples X with a fitted classifier that has `predict_proba`.
 
         X: a NumPy array or a frame of pandas, polars or pyarrow, one example per row, as `predict_proba` takes it.
         ids: one for each row; without them, the index of a pandas frame. embeddings: one row of numbers for each
@@ -128,7 +128,7 @@ class Features:
 
     @classmethod
     def concat(cls, sets: Sequence[Features]) -> Features:
-        """The examples of one or more sets, one set after the other. Not checked again.
+        """All examples of one or more sets, one set after the other; not checked again.
 
         >>> some = Features([[1.0], [2.0]], [[1.0]] * 2)
         >>> Features.concat([some, some.rows(slice(1, 2))]).embeddings.ravel().tolist()
@@ -144,12 +144,12 @@ class Features:
         )
 
     def rows(self, rows: slice | NDArray[np.int64]) -> Features:
-        """The examples at `rows`; a slice is a view. Not checked again."""
+        """The examples at `rows`, not checked again; a slice is a view."""
         ids = None if self.ids is None else self.ids[rows]
         return Features.trusted(self.embeddings[rows], self.probabilities[rows], ids)
 
     def blocks(self, size: int) -> Iterator[tuple[int, Features]]:
-        """Pairs (first row, the next `size` rows) over all rows."""
+        """Yield (index of the first row, `size` rows) until all rows have come."""
         for start in range(0, len(self), size):
             yield start, self.rows(slice(start, start + size))
 

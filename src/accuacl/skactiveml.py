@@ -35,7 +35,7 @@ NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
 
 
 class AccuaclQueryStrategy(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
-    """A strategy of accuacl, asked in scikit-activeml's way.
+    """A strategy of accuacl as a query strategy of scikit-activeml.
 
     strategy: its name, such as "coverage". options: its keyword arguments, such as {"share": 0.3}.
     clf_embedding_flag_name: as for scikit-activeml's Badge: what makes `clf.predict_proba` return (probabilities,
@@ -76,7 +76,7 @@ class AccuaclQueryStrategy(SingleAnnotatorPoolQueryStrategy):  # type: ignore[mi
         whether a copy of it is fitted first, with sample_weight. memory: samples of finished tasks, for
         strategies that keep the past alive. past: how many samples these tasks had. return_utilities: also
         give, for each pick, a utility of each candidate: 1 for the first pick down to 1 / batch_size for the
-        last, 0 for the others, NaN for what is labelled or was picked before. A set has no finer ones.
+        last, 0 for the others, NaN for what is labelled or was picked before. Sets allow no finer ones.
         """
         X, y, candidates, batch_size, return_utilities = self._validate_data(
             X, y, candidates, batch_size, return_utilities, reset=True

@@ -44,7 +44,7 @@ def features(
 ) -> Features:
     """The input of the model's last linear layer, and the softmax of its output, for all examples of a loader.
 
-    loader: gives batches, in the order in which rows are wanted (no shuffling): tensors; tuples or lists whose first
+    loader: yields batches in the order in which rows are wanted (no shuffling): tensors; tuples or lists whose first
     entry is the input; or dictionaries, which the model gets as keyword arguments, without their labels.
     classes: the outputs that stand for classes seen so far. The softmax is taken over these alone, so that no strategy
     treats a class that nobody has labelled yet as a possible answer.
@@ -150,7 +150,7 @@ class GivenBatch:
 
     @property
     def rows(self) -> int:
-        """How many examples it has; what cannot be counted is taken for one."""
+        """How many examples it has; a batch that cannot be counted counts as one."""
         given = [*self.arguments, *self.keywords.values()]
         return next((len(value) for value in given if isinstance(value, Tensor) and value.ndim), 1)
 

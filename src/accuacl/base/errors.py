@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class InputError(ValueError):
-    """The user's input, or a file or disk of theirs, is wrong, and they can fix it.
+    """An error that the user can fix: wrong input, or a problem with a file or a disk.
 
     The message is one sentence that says what was given, what was expected and what to do. Commands print it and end
-    with exit code 2; no code reads it. Facts that code needs are fields of a subclass.
+    with exit code 2; code never parses it: facts that code needs are fields of a subclass.
     """
 
 

@@ -46,7 +46,7 @@ COMMANDS = {  # by name: its module, and the line that the list of commands show
     ),
     "report": (
         "accuacl.cli.report",
-        "Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.",
+        "Show finished runs: tables with standard deviations, plots, tests, the paper's figures beside ours.",
     ),
     "check": (
         "accuacl.cli.check",

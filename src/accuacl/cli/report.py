@@ -54,7 +54,7 @@ def report(
         str, typer.Option(help="With --figures: svg, pdf or png (default: svg, for LaTeX pdf).")
     ] = "",
 ) -> None:
-    """Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.
+    """Show finished runs: tables with standard deviations, plots, tests, the paper's figures beside ours.
 
     Runs that differ only in their seed are averaged, and all are compared with a baseline; two directories are
     compared with each other. A single run has its accuracy matrix, curves, confusion matrix and picked images. One

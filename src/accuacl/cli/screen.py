@@ -31,7 +31,7 @@ if not console.is_terminal and "COLUMNS" not in os.environ:
 def progress_bar(*more: ProgressColumn, speed_estimate_period: float = 30.0) -> Progress:
     """A bar, the time spent, `more` columns, and the task's description, cut where the line ends.
 
-    Where the output goes to a file or another program, the bar is drawn where errors are, if that is a terminal.
+    If the output goes to a file or another program, the bar is drawn on stderr, if that is a terminal.
     """
     text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
     columns = (BarColumn(24), *more, TimeElapsedColumn(), text)
@@ -65,7 +65,7 @@ def drawn(*more: ProgressColumn) -> Iterator[OnProgress]:
 
 
 class ProgressLines:
-    """Progress as lines of a log, beside errors: the first when long work has taken half a minute, then as often."""
+    """Progress as log lines on stderr, one each half minute, so that short work prints none."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock, self.begun = clock, clock()
@@ -80,7 +80,7 @@ class ProgressLines:
 
 
 def command(*words: object) -> str:
-    """A command of accuacl, to be printed, which a shell takes as it stands.
+    """A command of accuacl to print, quoted for the shell.
 
     >>> command("report", "my runs")
     "[bold]accuacl report 'my runs'[/bold]"

@@ -1,7 +1,7 @@
 """Engines by name; what they have in common; and the one that shares work among processes on this machine.
 
-Each item of work ends with a value or a failure. Local processes have one thread each. One that dies is replaced and
-its item done again. When the parent dies, for whatever reason, its workers end too.
+Each item of work ends with a value or a failure. Local processes have one thread each. A process that dies is replaced,
+and its item is done again. When the parent dies, for whatever reason, its workers end too.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class BugInWorker(RuntimeError):
 class Failure:
     """Why an item has no value.
 
-    kind: "input", an InputError, which the user can fix; "full", one of a full disk, which other items will meet too;
-    "bug", any other exception; "death", of the worker itself.
+    kind: "input", an InputError, which the user can fix; "full", an InputError about a full disk, which other items
+    will meet too; "bug", any other exception; "death", of the worker itself.
     message: one sentence. traceback: for a bug, as the worker would have printed it.
     """
 
@@ -67,7 +67,7 @@ class Done:
 class Engine(Protocol):
     """Something that processes items in parallel, in any order.
 
-    Used with `with`, its workers stay from one `map` to the next.
+    In a `with` block, its workers stay from one `map` to the next.
     """
 
     workers: int

@@ -3,11 +3,11 @@
     from accuacl.experiments import make, run
     result = run(make({"benchmark": "split-digits", "strategy": "accuacl"}), Path("runs/a"))
 
-The loop does not know who labels. `accuacl.labeling` runs it with people as the oracle, and imports for that nothing of
-this module but the journalled loop and its settings:
+The loop does not know who labels. `accuacl.labeling` runs it with people as the oracle, and for that imports only the
+journalled loop and its settings from this module:
 
 - `all_tasks(steps, journal)` is the loop, and `Steps` says what a class with its steps must have;
-- `LoopState` is what a step is given: an immutable value, to which a subclass may add fields;
+- `LoopState` is what a step gets: an immutable value, to which a subclass may add fields;
 - `Journal` records each `Step` once, with the `Settings` that it began with; `read_steps` reads what is recorded;
 - `choose` asks a strategy, `Learning` trains a round and updates the memory, `checkpoints` saves and loads weights;
   a `Handle` names weights that are loaded when they are needed, and `Ids` are examples, by their rows;

@@ -44,7 +44,7 @@ class Learning:
         transform: learners.Transform,
         fetch: Callable[[Ids], torch.Tensor],
     ) -> Learning:
-        """As the settings of the same names say, and others that follow from them. folder: of the files."""
+        """From the settings of the same names, and what follows from them. folder: where the files are."""
         names = {each.name for each in fields(learners.Training)} & set(type(config).model_fields) - {"device"}
         training = learners.Training(
             **{name: getattr(config, name) for name in names},

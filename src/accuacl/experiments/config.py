@@ -1,7 +1,7 @@
 """The settings of a run: one model, from which the command line, YAML files, directory names and reports derive.
 
 They are recorded in config.json, which every later version can read: a setting that it lacks did not exist when it was
-written, and has its default. So a new setting needs a default that does what was done without it.
+written, and gets its default. So the default of a new setting must do what was done before there was the setting.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def labels_of_round(config: Config) -> int:
 
 
 def looks_at_sample(config: Mapping[str, Any]) -> bool:
-    """Whether a strategy of the run can choose from a sample of the pool; one that is not loaded may."""
+    """Whether a strategy of the run can choose from a sample of the pool; assumed of one that is not loaded."""
     strategy = str(config["strategy"])
     if strategy == "full":
         return False

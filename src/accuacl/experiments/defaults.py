@@ -2,7 +2,7 @@
 
     config = make({"strategy": "coverage", "memory_policy": "coverage"})
 
-What a scale does not name has the default of its field in `Config`, whatever the scale.
+A setting that a scale does not name has the default of its field in `Config`.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {
         | {"model": "resnet18-3x3-pool"},
     },
 }
-OWN_VECTORS = {  # vectors of one's own are trained on as the digits are
+OWN_VECTORS = {  # the user's own vectors, trained like the digits
     scale: {name: defaults[name] for name in ("epochs", "batch", "lr")}
     for scale, defaults in DEFAULTS["split-digits"].items()
 }
-OWN: dict[str, dict[str, Any]] = {  # one's own data; the memory is as large as the labels of a task
+OWN: dict[str, dict[str, Any]] = {  # the user's own data; the memory is as large as the labels of a task
     "smoke": SMOKE | {"memory": SMOKE["labels"]},
     "cpu": CPU | {"labels": 100, "memory": 100},
     "paper": PAPER | {"labels": 100, "memory": 100, "epochs": 50, "sampling": "plain"},
@@ -80,9 +80,9 @@ def decided_by_scale(benchmark: str) -> list[str]:
 
 
 def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
-    """A config from what was given; the rest are the benchmark's defaults at the scale.
+    """Complete the given settings with the benchmark's defaults at the scale.
 
-    data_dir: where a folder with one's own data may be; what is in it decides on the network.
+    data_dir: where the user's own data may be; their kind decides the network.
     """
     if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
         raise InputError(f'the settings are {given!r}; give a dict of them, such as {{"learner": "er"}}.')
@@ -109,7 +109,7 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
 
 
 def defaults_for(given: dict[str, Any], data_dir: Path | None) -> dict[str, Any]:
-    """The settings that follow from what was given: of the benchmark at the scale, the learner, and one's own data."""
+    """The defaults that follow from the given settings: from benchmark, scale, learner and the user's own data."""
     benchmark = str(given.get("benchmark", "split-digits"))
     learner = learners.REGISTRY.get(str(given.get("learner", "er")))  # None: refused later
     exact = learner is not None and learner.exact

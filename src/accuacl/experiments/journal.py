@@ -2,9 +2,9 @@
 
     picked = journal.once("query", choose, pool, task=3, round=2)
 
-returns the recorded result of a step, or runs it and records the result in one transaction. A run that was killed goes
-on by running the same code again. A step is known by its kind, task and round; steps of a whole task have no round,
-those of the whole run no task either.
+returns the recorded result of a step, or runs it and records the result in one transaction. A killed run continues when
+the same code runs again. A step is known by its kind, task and round; steps of a whole task have no round, those of the
+whole run no task either.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Journal:
         return float(self._ask("SELECT SUM(cpu) FROM steps")[0][0])
 
     def _ask(self, statement: str, *values: Any) -> list[Any]:
-        """One statement, one transaction."""
+        """Execute one statement in a transaction of its own."""
         assert self._db is not None, "the journal is closed"
         with self._clear_errors():
             return self._db.execute(statement, values).fetchall()
@@ -182,7 +182,7 @@ class Journal:
             raise InputError(f"{self.path} cannot be read ({error}); {what_to_do(self.directory)}.") from error
 
     def close(self) -> None:
-        """Let another process have the run."""
+        """Release the run, so that another process can open it."""
         if self._db is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._db.execute("PRAGMA journal_mode = DELETE")  # so that no empty journal.sqlite-journal stays
@@ -215,11 +215,11 @@ class Journal:
         )
 
     def _is_dead(self) -> bool:
-        """Whether the run that is here can never be finished with the settings that it has."""
+        """Whether the recorded run can never be finished with its settings."""
         return [step.kind for step in read_steps(self.path, DIVERGED, "result")] == [DIVERGED]
 
     def _clear(self) -> None:
-        """Remove what a run writes, and nothing else that may lie there."""
+        """Remove the files that a run writes, and no others."""
         config = self.directory / "config.json"
         if config.exists() and not self.path.exists() and b'"learner"' not in config.read_bytes():
             raise InputError(f"{config} does not belong to a run; choose another --out.")
@@ -314,7 +314,7 @@ def _rows(journal: Path, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
 
 
 def _select(journal: Path, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
-    # mode=rw makes no file, and lets SQLite clean up what a killed process left; as_uri quotes #, ?, % and spaces.
+    # mode=rw creates no file, and lets SQLite clean up what a killed process left; as_uri quotes #, ?, % and spaces.
     db = sqlite3.connect(f"{journal.resolve().as_uri()}?mode=rw", uri=True, timeout=WAIT)
     try:
         wanted = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""

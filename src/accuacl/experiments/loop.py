@@ -1,9 +1,9 @@
 """Algorithm 1 of the paper: tasks arrive, rounds of queries and training, then the memory is updated.
 
 Every step goes through the journal, so that the same code starts a run, resumes one that was killed, and waits for
-people. What is known at one moment is one immutable value, which every step is given.
+people. Every step gets one immutable value with all that is known at that moment.
 
-Without torch, which people who wait for their first items need not wait for.
+This module does not import torch, so that people who wait for their first items need not wait for torch.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class LoopState:
 
     @property
     def left(self) -> Ids:
-        """What can still be asked for, in ascending order."""
+        """The ids that can still be asked for, ascending."""
         return np.sort(self.pool[~np.isin(self.pool, self.asked)])  # np.setdiff1d takes 25 times as long
 
     @property
@@ -184,7 +184,7 @@ def choose(
     """What a strategy picks: `ids` and `scores`, as the journal has them; and the sizes of a sample and its pool.
 
     features: of examples by id, which uniform does not need. memory: ids. total_classes: as many as there will ever be.
-    on_progress: given what is done of a choice, once a second.
+    on_progress: called once a second with the progress of the choice.
     """
     seed = int(numpy_generator(config.seed, state.task.index, state.round, QUERY).integers(2**62))
     if strategy == "uniform":
@@ -208,7 +208,7 @@ def choose(
         memory=features(state.earlier if strategy == "accuacl-full" else memory),
         budget=budget,
         past=len(state.earlier),
-        seed=seed if strategy in strategies.BUILT_IN else seed % 2**32,  # all that NumPy's older generators take
+        seed=seed if strategy in strategies.BUILT_IN else seed % 2**32,  # NumPy's older generators take no larger one
         progress=_every_second(on_progress) if on_progress else None,
         **options,
     )

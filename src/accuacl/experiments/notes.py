@@ -1,4 +1,4 @@
-"""Notes about settings and streams that are allowed but seldom meant, given before a run begins.
+"""Notes, given before a run begins, about settings and streams that are allowed but rarely intended.
 
 The effects that they quote are in measured.csv: mean differences over paired seeds, in points of average accuracy and
 of forgetting, each from the table that its line names.
@@ -28,7 +28,7 @@ BEST = "--strategy coverage --memory-policy coverage"
 
 
 def advice(config: Config, given: Collection[str] = ()) -> list[str]:
-    """Sentences about the settings of a run. given: those that were chosen, unlike the benchmark's defaults.
+    """Sentences about the settings of a run. given: those that the user chose, without the benchmark's defaults.
 
     >>> from accuacl.experiments import make
     >>> advice(make({"strategy": "badge+memory", "memory": 0}))
@@ -69,11 +69,10 @@ def _ignored(config: Config) -> list[str]:
 
 
 def _measured(config: Config) -> list[str]:
-    """What was measured of the strategy with this learner: on this benchmark, with at least as many labels and no
-    larger memory; or, if that was not measured, that nothing was better than uniform everywhere.
+    """What was measured with this strategy, learner and benchmark, at least as many labels and no larger memory. If
+    that was not measured, it says that nothing was better than uniform everywhere.
 
-    Nothing was measured at paper scale, where networks and epochs are others, and all of it with networks trained from
-    scratch.
+    All measurements are of networks trained from scratch; none is at paper scale, which has other networks and epochs.
     """
     learner, strategy, sentences = config.learner, config.strategy, []
     if config.model in models.FROZEN:
@@ -142,7 +141,7 @@ def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[
 
 
 def _left_out(config: Config, stream: Stream) -> list[str]:
-    """A note where the classes do not make whole tasks."""
+    """A note if the classes cannot be divided into whole tasks."""
     classes = len(stream.dataset.classes)
     groups = groups_of(config, classes)
     if groups is None or config.order not in ("fixed", "tasks", "classes"):
@@ -190,7 +189,7 @@ def _memory_of_everything(config: Config, tasks: int, labels: int) -> list[str]:
 
 
 def _order_by_name(dataset: Dataset) -> list[str]:
-    """A note where the names of tasks have no numbers: in the order of their names, April comes before March.
+    """A note if tasks are in the order of names without numbers, in which April comes before March.
 
     >>> from accuacl.experiments.data import Split
     >>> split = Split(np.zeros((3, 1)), np.zeros(3, np.int64), {"task": np.array(["May", "June", "July"])})

@@ -103,7 +103,7 @@ def _read_only_result(out: Path, config: Config) -> dict[str, Any] | None:
 
 
 def _check_out(out: Path) -> None:
-    """Refuse a directory that holds somebody's files and no run, or a project, whose labels --fresh would strand."""
+    """Refuse a directory that holds other files but no run, or a project, whose labels --fresh would make useless."""
     if (out / "labels.sqlite").exists():
         raise InputError(f"{out} holds a labelling project; choose another directory as --out.")
     begun = (out / "config.json").exists() or (out / "journal.sqlite").exists()
@@ -112,10 +112,10 @@ def _check_out(out: Path) -> None:
 
 
 def _as_begun(config: Config, path: Path) -> Config:
-    """The config of a run that is resumed from this file, with what other defaults were when it began.
+    """The config of a run that is resumed from this file, with the defaults of the time when it began.
 
-    Where it names no sample, coverage looks at whole pools; one among its options is drawn by the strategy. `kernel`
-    learned from the pool on all kinds of data. Runs on a pretrained network had the defaults of all others.
+    Without a setting `sample`, coverage looked at whole pools; a sample among the options was drawn by the strategy.
+    `kernel` learned from the pool on all kinds of data. Runs on a pretrained network had the same defaults as others.
     """
     try:
         recorded = json.loads(path.read_text(encoding="utf-8"))
@@ -145,7 +145,7 @@ def _finish(
     weights: Handle | None,
     loading: float,
 ) -> dict[str, Any]:
-    """What result.json has."""
+    """The content of result.json."""
     spent, cpu = journal.seconds(), journal.cpu_seconds()
     spent["evaluate"] = spent.get("evaluate", 0.0) + spent.pop("test", 0.0)
     seconds = {kind: spent.pop(kind, 0.0) for kind in ("query", "train", "evaluate")}
@@ -163,7 +163,7 @@ def _finish(
 
 
 def _by_class(steps: ExperimentSteps, journal: Journal) -> dict[str, Any]:
-    """What result.json has of classes, and the stream itself: its classes, and how many of each were in each pool."""
+    """What result.json says about classes, and the stream: its classes, and how many of each were in each pool."""
     stream, truth = steps.stream, steps.stream.to_model
     evaluations = [step.result for step in read_steps(journal.path, "evaluate")]
     fallen = metrics.forgetting_by_class(evaluations)

@@ -77,7 +77,7 @@ class ExperimentSteps:
         return self.fingerprint() | ({"columns": made_of} if made_of else {})
 
     def fingerprint(self) -> dict[str, Any]:
-        """A digest of the data: rows are numbers, and must mean the same examples when the run is resumed."""
+        """A digest of the data: row numbers must mean the same examples when the run is resumed."""
         parts: dict[str, Any] = {"classes": list(self.data.classes)}
         for name, split in (("train", self.data.train), ("test", self.data.test)):
             sample = split.inputs[:: max(1, len(split.inputs) // 64)]
@@ -88,7 +88,7 @@ class ExperimentSteps:
         return parts
 
     def check_data(self, recorded: dict[str, Any]) -> None:
-        """Refuse other data than those of the record."""
+        """Refuse data that differ from those in the journal."""
         for part, value in self.fingerprint().items():
             if recorded.get(part) != value:
                 raise InputError(
@@ -107,7 +107,7 @@ class ExperimentSteps:
         return self._part(task.train, self.config.pool, task, POOL)
 
     def test_of(self, task: Task) -> Ids:
-        """What the task is tested on, by row of the test split."""
+        """The rows of the test split on which the task is tested."""
         return self._part(task.test, self.config.test, task, TEST)
 
     def query(self, state: LoopState) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class ExperimentSteps:
         return replace(state, ids=np.append(state.ids, pairs[:, 0]), labels=labels, seen=np.union1d(state.seen, labels))
 
     def needs_training(self, state: LoopState) -> bool:
-        """Rounds train from the last task's weights, so that a round's own are needed by strategies and tests only."""
+        """Rounds train from the last task's weights, so only strategies and tests need a round's own weights."""
         used = self.config.strategy not in ("uniform", "full") or self.test_every_round
         return used or state.last_round
 

@@ -94,7 +94,7 @@ class Client:
         try:
             self.finish()
         except InputError:
-            if kind is None:  # otherwise what has gone wrong before is what counts
+            if kind is None:  # otherwise the earlier error counts
                 raise
 
     def __iter__(self) -> Iterator[Example]:
@@ -109,7 +109,7 @@ class Client:
 
     @property
     def classes(self) -> list[str]:
-        """The names of the classes, as the server's last answer had them."""
+        """The names of the classes, from the server's last answer."""
         return list(self._classes)
 
     def wait(self, seconds: float | None = None) -> Example | None:
@@ -139,7 +139,7 @@ class Client:
         self._answer("/api/label", example, {"class_id": self._classes[name]})
 
     def skip(self, example: Example) -> None:
-        """Leave an example without a label, for good."""
+        """Skip an example: nobody is asked about it again."""
         self._answer("/api/skip", example, {})
 
     def image(self, example: Example) -> bytes:
@@ -231,7 +231,7 @@ class Client:
             return response.status, answer, {name.lower(): value for name, value in response.headers.items()}
 
     def _keep(self, line: str) -> None:
-        """The session's cookie, and no other: a proxy may set its own."""
+        """Keep the session's cookie, and no other: a proxy may set its own."""
         try:
             cookies = SimpleCookie(line)
         except CookieError:
@@ -266,7 +266,7 @@ def _split(url: str) -> tuple[Any, str, str]:
 def _connector(
     scheme: str, host: str, port: int | None, ca: Path | str | None
 ) -> Callable[[], http.client.HTTPConnection]:
-    """How to make a connection."""
+    """A function that makes a connection."""
     if scheme == "http":
         if ca is not None:
             raise InputError("`ca` is for addresses that begin with https://; leave it out.")
@@ -279,7 +279,7 @@ def _connector(
 
 
 def _refusal(status: int, body: bytes, url: str) -> Refused:
-    """What the server has against a request, in its own sentence."""
+    """The server's own sentence about why it refused a request."""
     try:
         detail = json.loads(body)["detail"]
     except (ValueError, KeyError, TypeError):

@@ -80,14 +80,14 @@ def select(
     exclude: ids in the pool that already have labels; they are left out, and count as labelled in this task.
     engine: "local" (processes), "ray" (the connected cluster, the one at `address`, or a new one on this machine),
     or an engine object. workers: how many processes or CPUs (0: all). memory_limit: bytes for strategies that need the
-    whole pool at once. trust_ids: do not check that no id occurs twice. progress: called with the number
-    of rows done and the total. classes: those of the labelled examples, in the order of their rows, as columns of the
-    probabilities, for direct and anchoral; rows that are left out count as what the model takes them for.
+    whole pool at once. trust_ids: skip the check that no id occurs twice. progress: called with the number
+    of rows done and the total. classes: for direct and anchoral, the class of each labelled example, in the order of
+    their rows, as a column of the probabilities; excluded rows count as the class that the model predicts.
     options: the strategy's own, by name.
 
     The picks do not depend on engine, workers, row groups, files or the order of rows, and are those of `select` on the
-    same rows in the order of their ids, except that what is drawn at random (uniform, samples) is drawn by id, not by
-    row number. Ties go to the smaller id: numbers by value, text by its bytes.
+    same rows in the order of their ids, except that random draws (uniform, samples) depend on ids, not on row numbers.
+    Ties go to the smaller id: numbers by value, text by its bytes.
     """
     options = strategies.check_options(strategy, options)  # before anything is read
     check_progress(progress)
@@ -231,10 +231,10 @@ def _rows(examples: Pool | Features | None) -> int:
 
 
 def write_pool(path: Path, ids: Any, embeddings: NDArray[Any], probabilities: NDArray[Any]) -> None:
-    """A Parquet file with the columns id, embedding and probability.
+    """Write a Parquet file with the columns id, embedding and probability.
 
-    The outputs of a network do not compress, so they are stored uncompressed. The columns are declared without missing
-    values, which makes reading a quarter faster.
+    The outputs of a network do not compress, so they are stored uncompressed. The columns are declared as never null,
+    which makes reading a quarter faster.
     """
     if not len(ids) == len(embeddings) == len(probabilities):
         raise InputError(
@@ -277,7 +277,7 @@ def check_place(path: Path, others: Sequence[Path] = (), **sources: Sequence[str
 
 
 def write_picks(path: Path, picked: Picked) -> None:
-    """id, rank (from 1) and scores, one row per pick, in selection order."""
+    """Write id, rank (from 1) and scores, one row per pick, in selection order."""
     check_place(path)
     if not picked.rows and not picked.excluded:
         raise InputError("the pool has no rows, so there is nothing to pick; give another pool.")

@@ -31,11 +31,11 @@ SHOWN = 10  # picks that a selection's text shows
 
 @dataclass(frozen=True)
 class Query:
-    """Which `budget` examples of `pool` should be labelled, given what is known?
+    """What a strategy is asked: which `budget` examples of `pool` should be labelled next?
 
     `labelled`: those labelled earlier in this task. `memory`: the replay buffer. `past`: how many examples all
     finished tasks had. `chunk` is the number of rows processed at a time (0: the strategy's own choice); the answer
-    does not depend on it. `classes`: those of the labelled examples, as columns of the probabilities, where known.
+    does not depend on it. `classes`: the class of each labelled example, as a column of the probabilities, if known.
     """
 
     pool: Features
@@ -77,11 +77,11 @@ class Query:
 
     @property
     def count(self) -> int:
-        """How many will be picked."""
+        """How many examples to pick: `budget`, or all of a smaller pool."""
         return min(self.budget, len(self.pool))
 
     def ticker(self, total: int) -> Tick:
-        """A function to call with how much more of `total` is done, in any unit that suits the strategy."""
+        """A function that reports progress: call it with how much more of `total` is done, in any unit."""
         return ticker(total, self.progress, "choosing")
 
 
@@ -104,7 +104,7 @@ class Selection:
         return len(self.indices)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame, one line for each pick in selection order: `row`, `id` if there are ids, and the scores.
+        """A pandas DataFrame, one row for each pick in selection order: `row`, `id` if there are ids, and the scores.
 
         Needs the extra `frames`.
         """
@@ -134,7 +134,7 @@ def whole_number(name: str, value: Any, least: int) -> int:
 
 
 def get_strategy(name: str, **options: Any) -> Callable[[Query], Selection]:
-    """The strategy called `name` with its options set, ready to be given queries.
+    """The strategy called `name` with its options set; call it with a `Query`.
 
     >>> get_strategy("accuacl", lam=2)
     Traceback (most recent call last):
@@ -169,11 +169,11 @@ def select(
     pool: the examples that have no label yet. labelled: those labelled earlier in this task. memory: the replay buffer
     of past tasks. past: how many examples, labelled or not, all finished tasks had (AccuACL needs it, or lam, to weigh
     the memory). seed: for strategies that draw at random. chunk: rows processed at a time (0: chosen for you).
-    progress: called with a `Progress` as the work proceeds. classes: those of the labelled examples, as columns of the
-    probabilities, for direct and anchoral. options: the strategy's own, by name.
+    progress: called with a `Progress` as the work proceeds. classes: the class of each labelled example, as a column of
+    the probabilities, for direct and anchoral. options: the strategy's own, by name.
 
-    Picks do not depend on the number of threads, the chunk size or the type of the arrays. Large work is shared among
-    as many threads as BLAS and torch may use; small work, which threads would slow down, is done by one.
+    Picks do not depend on the number of threads, the chunk size or the type of the arrays. Large computations are
+    shared among as many threads as BLAS and torch may use; one thread does the small ones, which more would slow down.
 
     >>> import numpy as np
     >>> pool = Features(np.eye(4, 2), [[0.5, 0.5], [0.9, 0.1], [0.6, 0.4], [1.0, 0.0]])
@@ -197,7 +197,7 @@ def select(
 
 
 def check_answer(name: str, strategy: Callable[..., Any], picked: Any, query: Query) -> Selection:
-    """The answer of a strategy, if it is what the query asked for."""
+    """Return a strategy's answer if it fits the query; refuse it otherwise."""
     who = with_place(f"the strategy {name}", strategy)
     if not isinstance(picked, Selection):
         raise InputError(f"{who} gave {a_type(picked)}; return Selection(indices, scores).")
@@ -258,7 +258,7 @@ def warn_without_memory(strategy: str, memory: object, past: int | None, options
 
 
 class TooLarge(InputError):
-    """A strategy needs more memory than there is: `bytes` of it."""
+    """A strategy needs more memory than there is: `bytes`."""
 
     def __init__(self, message: str, bytes: int) -> None:
         super().__init__(message, bytes)
@@ -293,7 +293,7 @@ def bytes_needed(strategy: Callable[..., object], n: int, d: int, K: int) -> int
 def check_fits(name: str, need: int, n: int, d: int, instead: str = "", limit: int | None = None) -> None:
     """Refuse, with the bytes needed, before anything is allocated.
 
-    instead: another way out than a smaller pool. limit: bytes that may be used; unset: those that are free.
+    instead: what else to do than use a smaller pool. limit: bytes that may be used; unset: those that are free.
     """
     may = available_memory() if limit is None else limit
     if need > may:

@@ -53,8 +53,8 @@ def coverage(query: Query, *, sample: Sample = None) -> Selection:
     width s is about the radius within which an example has 1/L of the pool, where L is the number of labels that there
     will be, at most 200. Score: `gain`, how many examples of the pool the pick newly covers.
 
-    Option: `sample`, the size of the random sample that represents a larger pool (default, and 0: no
-    sample). The picks are then among these and cover these, and gains are estimates for the pool.
+    Option: `sample`, the size of the random sample that represents a larger pool (default, and 0: no sample). The picks
+    then come from the sample and cover it, and gains are estimates for the pool.
 
     Reference: Bae et al., "Generalized Coverage for More Robust Low-Budget Active Learning" (MaxHerding), ECCV 2024.
 
@@ -116,7 +116,7 @@ def cover(
     tick: Tick | None = None,
     known: Sequence[Features] | None = None,
 ) -> Selection:
-    """The picks of coverage, with weights; those in `first` come first, and the others cover what they leave over.
+    """The picks of coverage, with weights; those in `first` come first, and the others cover what these do not.
 
     known: what covers from the start; by default the labelled examples.
     """

@@ -103,7 +103,7 @@ def _greedy(query: Query, state: Ratio, group: Indices) -> Selection:
 
 
 def _weights(query: Query, lam: float, uncertainty: bool) -> tuple[Vector, Vector]:
-    """What each example of the pool and of the memory weighs in the target."""
+    """The weight of each example of the pool and of the memory in the target."""
     n, m = len(query.pool), len(query.memory or ())
     shares = np.repeat([(1 - lam if m else 1.0) / max(n, 1), lam / max(m, 1)], [n, m])
     if uncertainty:
@@ -121,7 +121,8 @@ class Ratio:
     A pick p changes, with a = V p, y = N p, c = X a, z = X y and e = 1 + q_p, these:
     q by -c^2 / e, g by -2 c z / e + c^2 g_p / e^2, V by -a a^T / e, N by -(a y^T + y a^T) / e + a a^T g_p / e^2.
     One product with X at every pick would read all of X for little work. So the next picks are guessed, greedily among
-    the rows with the largest gains, and the products are made for all of them; a guess that fails costs time alone.
+    the rows with the largest gains, and the products are computed for all of them at once; a wrong guess only costs
+    time.
 
     Where X has more columns than rows, V and N stand for X V X^T and X N X^T: the dual form.
     """
@@ -184,7 +185,7 @@ class Ratio:
         return gain
 
     def add(self, row: int, gain: Vector, left: Indices) -> None:
-        """Pick a row. `gain` and `left` of all rows, as they were, say which could be next."""
+        """Pick a row. The earlier `gain` and `left` of all rows say which could be next."""
         if self.plan[self.done : self.done + 1] != [row]:
             self._make_plan(row, gain, left)
         (c, z), e, g = self.CZ[:, self.done], self.e[self.done], self.g_picked[self.done]
@@ -194,7 +195,7 @@ class Ratio:
         self.done, self.age = self.done + 1, self.age + 1
 
     def _make_plan(self, row: int, gain: Vector, left: Indices) -> None:
-        """Make V and N those of now; guess which picks follow this row, and make their products with all rows."""
+        """Bring V and N up to date; guess which picks follow this row, and compute their products with all rows."""
         (A, Y), e, g = self.AY[:, : self.done], self.e[: self.done], self.g_picked[: self.done]
         half = (A.T / e) @ (Y - A * (g / (2 * e))[:, None])
         self.V -= (A.T / e) @ A

@@ -235,7 +235,7 @@ class Exact:
         self.pool, self.start = pool, start
         self.picks: list[int] = []
         self.best = np.full(len(pool), np.inf)
-        self.seen = np.full(len(pool), -1)  # how many picks a row has been compared with; -1: not with the start either
+        self.seen = np.full(len(pool), -1)  # how many picks a row has been compared with; -1: not even with the start
 
     def __call__(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         for seen in np.unique(self.seen[rows]).tolist():

@@ -33,14 +33,14 @@ def direct(query: Query, *, search: Search = 0.5) -> Selection:
     """Picks as many examples around the decision threshold of each class, and searches for classes that are rare.
 
     For a class k, pool and labelled examples are sorted by p_k - max p, descending, those predicted as k by p_k. The
-    threshold of k is where most labels of k come before it and most labels of other classes after it; of several equal
-    places it is the middle one. The share `search` of the picks is drawn at random between the last of the leading
-    labels of k and the first of the trailing labels of others, in turn for each class that has less than an even share
-    of the labels. The other picks lie next to the thresholds, in turn on both sides of each and for each class. Classes
+    threshold of k is the position with the most labels of k before it and of other classes after it; of several equal
+    positions, the middle one. The share `search` of the picks is drawn at random between the last of the leading labels
+    of k and the first of the trailing labels of others, in turn for each class that has less than an even share of the
+    labels. The other picks lie next to the thresholds, in turn on both sides of each and for each class. Classes
     without a label in this task are not looked for, unless there is no label at all. Scores: `class`, the column of the
     class for which an example was picked; `behind`, its max p - p_k.
 
-    The classes of the labelled examples are the query's `classes`; without these, what the model takes them for.
+    The classes of the labelled examples are the query's `classes`; without these, the model's predictions.
 
     Option: `search`, the share of the picks that search.
 
@@ -153,7 +153,7 @@ def anchoral(query: Query, *, inner: Inner = "badge", anchors: Anchors = 10, sub
     subpool, so that a rare class has as large a part of it as a common one. Without labels, or if the pool is not
     larger than the subpool, the inner strategy sees all of it. Scores: those of the inner strategy.
 
-    The classes of the labelled examples are the query's `classes`; without these, what the model takes them for.
+    The classes of the labelled examples are the query's `classes`; without these, the model's predictions.
 
     Options: `inner`, the strategy, any but this one, with its usual options; `anchors` of each class; `subpool`, how
     many examples the inner strategy sees, at least 20 for each pick.

@@ -58,11 +58,11 @@ REGISTRY: Registry[Callable[..., Selection]] = Registry(  # by name: "file:funct
     },
 )
 BUILT_IN = tuple(REGISTRY)
-BY_LABEL = ("direct", "anchoral")  # those that ask which classes the labelled examples have
+BY_LABEL = ("direct", "anchoral")  # those that use the classes of the labelled examples
 
 
 def strategy_names() -> tuple[str, ...]:
-    """The names of all strategies, those that users have registered among them.
+    """The names of all strategies, including those that users have registered.
 
     >>> strategy_names()[:3]
     ('uniform', 'entropy', 'least-confidence')
@@ -145,7 +145,7 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """What to give, as a phrase.
+        """Which values are allowed, as a phrase.
 
         >>> Option(least=0, most=1, kind=float).expected, Option(least=1, kind=int).expected
         ('a number from 0 to 1', 'a whole number of at least 1')
@@ -162,7 +162,7 @@ class Option:
         return f"{what} of at least {_short(self.least)}" if self.least > -math.inf else what
 
     def check(self, value: Any, typed: str = "") -> Any:
-        """The value, as the strategy takes it; an InputError if the declaration does not allow it.
+        """Return the value as the strategy takes it; raise InputError if the declaration does not allow it.
 
         typed: the text that the value was read from, if it was.
         """
@@ -192,7 +192,7 @@ class Option:
 
 
 def _is_number(value: Any, kind: type) -> bool:
-    """Whether the value is a finite number of this kind, Python's or NumPy's; True and False are none."""
+    """Whether the value is a finite number of this kind, Python's or NumPy's; booleans are not numbers."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral if kind is int else numbers.Real):
         return False
     return math.isfinite(value)
@@ -292,7 +292,7 @@ def read_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _declared(name: str, given: Iterable[str]) -> dict[str, Option]:
-    """A strategy's options; refuses a name among those given that is none of them."""
+    """A strategy's options; refuses a given name that is not one of them."""
     declared = options_of(name)
     for option in given:
         if option not in declared:
@@ -304,7 +304,7 @@ def _declared(name: str, given: Iterable[str]) -> dict[str, Option]:
 
 
 def split_options(words: Iterable[str]) -> dict[str, str]:
-    """Options as people type them, `name=value`, by name.
+    """Parse options that people type as `name=value`.
 
     >>> split_options(["heat=0.5", "depth=3"])
     {'heat': '0.5', 'depth': '3'}
@@ -322,7 +322,7 @@ def split_options(words: Iterable[str]) -> dict[str, str]:
 
 
 def options_help(name: str) -> str:
-    """What an option means, after the strategies that have it, without their variants. No two mean different things.
+    """The help of an option, after the strategies that have it (without variants); it means the same in all of them.
 
     >>> options_help("oversample")
     'bait, accuacl: candidates per pick'

@@ -23,7 +23,7 @@ ORDERS = ("fixed", "tasks", "classes")
 
 
 class Benchmark(NamedTuple):
-    """A published data set whose classes are shared out to tasks."""
+    """A published data set whose classes are divided among tasks."""
 
     dataset: str
     tasks: int
@@ -105,10 +105,10 @@ def by_classes(dataset: Dataset, groups: Sequence[Sequence[int]]) -> Arrival:
 
 
 def by_domains(dataset: Dataset, count: int, seed: int) -> Arrival:
-    """All classes in every task, each task in another domain.
+    """Every task has all classes, in a domain of its own.
 
-    The column `domain` names the domains, in order. Images without such a column get them: each class's images are
-    shared out evenly; the first domain has the images unchanged, each other one a kind of corruption.
+    The column `domain` names the domains, in order. Without such a column, each class's images are divided evenly among
+    the domains: the first has them unchanged, each other one has a kind of corruption.
     """
     if "domain" in dataset.train.columns:
         units, tested, names = _numbered(dataset, "domain")

@@ -141,7 +141,7 @@ class Source:
 
 
 def check_labels(train: NDArray[np.int64], test: NDArray[np.int64], classes: int, place: object) -> None:
-    """Every label of both splits must be one of the classes."""
+    """Check that every label of both splits is one of the classes."""
     for split, labels in (("train", train), ("test", test)):
         wrong = (labels < 0) | (labels >= classes)
         if wrong.any():
@@ -166,7 +166,7 @@ def fingerprint(files: Iterable[str], reading: str = "") -> str:
 
 
 def natural(name: str) -> list[Any]:
-    """What to sort names by, so that numbers in them count as numbers.
+    """A sort key for names that orders the numbers in them by value.
 
     >>> sorted(["task-10", "task-9", "Task-1"], key=natural)
     ['Task-1', 'task-9', 'task-10']

@@ -80,7 +80,7 @@ def load(
     (train/<class>/*, test/<class>/*), NumPy arrays (see `arrays`), tables (CSV, TSV, JSON, JSON lines,
     Parquet, Arrow; see `table_data`); or a folder with such a file or folder for each task: task-1, task-2, ...
     Without a test split, a fifth of each class is held out, with a warning.
-    data_dir: where published data sets lie, each in a folder of its name or not; default: $ACCUACL_DATA.
+    data_dir: the folder with the published data sets, in subfolders or not; default: $ACCUACL_DATA.
     cache_dir: where decoded images are kept for the next start; default: $ACCUACL_CACHE or ~/.cache/accuacl.
     skip_bad: leave out images that cannot be read, with a warning that counts them, instead of raising BadImage.
     image_size: make images square with this side; without it they must all have the same size.
@@ -112,7 +112,7 @@ def load(
 
 
 def found(data_dir: Path | None = None) -> dict[str, str]:
-    """By the name of each published data set, the file or folder that it would be read from; "" if there is none.
+    """The file or folder from which each published data set would be read, by name; "" if there is none.
 
     >>> found()["digits"]
     'embedded'
@@ -127,7 +127,7 @@ def found(data_dir: Path | None = None) -> dict[str, str]:
 
 
 def caches() -> dict[Path, int]:
-    """By its folder, the bytes of each cache of decoded images."""
+    """The bytes of each cache of decoded images, by folder."""
     home = cache_home()
     folders = sorted(path for path in home.iterdir() if path.is_dir()) if home.is_dir() else []
     return {folder: sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) for folder in folders}

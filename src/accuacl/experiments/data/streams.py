@@ -31,7 +31,7 @@ from accuacl.experiments.data.arrival import (
 from accuacl.experiments.data.corruptions import wrong_answers
 from accuacl.experiments.data.dataset import Dataset
 
-ARRIVALS = ("classes", "given")  # the ways to arrive that are not a user's
+ARRIVALS = ("classes", "given")  # the built-in ways to arrive
 OWN_STREAMS: dict[str, Callable[[Dataset, int], Any]] = {}
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -76,7 +76,7 @@ class Stream:
         return self.tasks[index]
 
     def to_model(self, labels: ArrayLike) -> NDArray[np.int64]:
-        """The data set's class ids as the model's."""
+        """Convert the data set's class ids to the model's."""
         given = np.asarray(labels, np.int64)
         known = np.isin(given, self.order)
         if not known.all():
@@ -180,7 +180,7 @@ def _check_examples(dataset: Dataset, tasks: Sequence[Task], options: StreamOpti
 
 
 def register(name: str) -> Callable[[F], F]:
-    """Make a stream of your own known by its name, for `--arrival`.
+    """Register a stream of your own under a name, for `--arrival`.
 
     It is called with the data set and a seed, and returns the task of each training row: 0 for the first task, -1 for
     rows that never arrive. It may also return the task of each test row, as a second array; otherwise a task is tested

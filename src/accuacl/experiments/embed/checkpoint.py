@@ -165,14 +165,14 @@ def _recorded(journal: Path) -> tuple[dict[str, Any], list[int]]:
 def open_for_run(
     directory: Path, data: str, options: ReadOptions, trust_code: bool = False
 ) -> tuple[Inputs, Checkpoint]:
-    """For the model of a finished run; images are brought to the run's size unless the options say otherwise."""
+    """Open data for the model of a finished run; images get the run's size unless the options say otherwise."""
     checkpoint = of_run(directory, trust_code)
     options = replace(options, image_size=options.image_size or checkpoint.size)
     return open_inputs(data, options, checkpoint.columns), checkpoint
 
 
 def open_for_module(function: str, weights: Path | None, data: str, options: ReadOptions) -> tuple[Inputs, Checkpoint]:
-    """For a user's own model, `file.py:function`, which is tried on the first inputs that can be read."""
+    """Open data for a user's own model, `file.py:function`, which is tried on the first readable inputs."""
     inputs = open_inputs(data, options)
     batches = (inputs.read(start, start + 2)[1] for start in range(0, len(inputs), 2))
     example = next((batch for batch in batches if len(batch)), None)

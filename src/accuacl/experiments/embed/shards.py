@@ -54,7 +54,7 @@ def embed(
 
     inputs, checkpoint: from `open_for_run` or `open_for_module`. half: embeddings and probabilities as float16.
     runtime: what runs the model on images; auto: what the checkpoint says, or what the pool was begun with, or else the
-    fastest that is installed and agrees with torch. Vectors, and everything on a GPU, torch runs.
+    fastest that is installed and agrees with torch. torch runs models on vectors, and everything on a GPU.
     """
     if shard_rows < 1 or batch < 1:
         raise InputError(f"shard_rows is {shard_rows} and batch {batch}; give at least 1 of each.")

@@ -4,7 +4,7 @@
     head.probabilities(rows)        # calibrated by leave-one-out
 
 `fit_with_pool` also learns from rows without labels, `KernelRidgeHead` follows scikit-learn's conventions. `fit_ridge`
-is the linear head of torch models, which can do with sums of examples that are gone (`Sums`).
+is the linear head of torch models, which can also be fitted to sums of examples that are gone (`Sums`).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ CHOSEN = "chosen"  # by leave-one-out
 
 
 class KernelRidgeHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Class-balanced kernel ridge regression, with everything that it chooses chosen by leave-one-out.
+    """Class-balanced kernel ridge regression, which chooses its settings by leave-one-out.
 
     kernels: a name or names of `linear`, `gaussian` and `arc-cosine`, which are added for each block of columns, or
     "chosen": by leave-one-out among a few sums. blocks: ranges of columns that belong together, such as

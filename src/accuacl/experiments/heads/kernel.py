@@ -45,7 +45,7 @@ from accuacl.experiments.heads.kernels import (
 from accuacl.experiments.heads.rows import checked, order_of, part_of, table_of
 
 TYPICAL = 0.1  # the ridge that is tried first, in units of the mean squared length of a centred row
-CHOSEN_ON = 600  # kernels and ridge are chosen on so many rows of a larger set, or on PER_CLASS of each class
+CHOSEN_ON = 600  # kernels and ridge are chosen on this many rows of a larger set, or on PER_CLASS of each class
 PER_CLASS = 4
 EXACT = 5000  # a larger set is approximated
 LANDMARKS = 2000  # by as many rows as this
@@ -85,7 +85,7 @@ class KernelHead:
         return softmax(self.logits(x))
 
     def left_out(self, labels: Ints) -> dict[str, float]:
-        """How many of the left-out rows are right, and how many the head expects to be, in percent."""
+        """The accuracy on left-out rows, and the accuracy that the head expects, in percent."""
         known = ~np.isnan(self.loo).any(axis=1)
         if not known.any():
             return {}
@@ -110,12 +110,13 @@ def fit(
     """The head for rows x (n x d) with labels below `classes` (0: as many as the labels say).
 
     Outputs f minimise sum_i w_i |f(x_i) - y_i|^2 + r |f|^2 with y = +1 for the class of a row and -1 for the others,
-    an intercept that is not penalised, and w_i such that each class that has rows weighs the same. r is found in steps
-    to the lowest leave-one-out log loss, each r with its best sharpness, and so is which of the candidates, sums of
-    kernels, is taken (none: `candidates_for` one block). A class without a row gets the output -1 everywhere.
+    an intercept that is not penalised, and w_i such that each class that has rows weighs the same. A stepwise search
+    chooses the r with the lowest leave-one-out log loss, each r with its best sharpness; the same loss chooses among
+    the candidates, which are sums of kernels (none given: `candidates_for` one block). A class without a row gets the
+    output -1 everywhere.
 
-    weights: what a row counts for among those of its class (None: the same). ids: the rows' order is that of these
-    numbers (None: that of the rows' bytes). ridge: fixed, if it is above 0.
+    weights: of each row within its class (None: equal). ids: rows are sorted by these numbers (None: by their bytes).
+    ridge: used as given if it is above 0, chosen otherwise.
 
     >>> x = np.array([[1.0, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]])
     >>> fit(x, np.array([0, 0, 1, 1])).probabilities(x).argmax(axis=1)

@@ -29,7 +29,7 @@ PART = 1024  # rows of a block that are multiplied at a time
 
 @dataclass(frozen=True, order=True)
 class Term:
-    """weight * kernel of the columns from the first to the one before the last."""
+    """One summand: weight * kernel on the columns (first, last + 1)."""
 
     kernel: str
     columns: tuple[int, int]

@@ -48,7 +48,7 @@ JUDGED_BY = 4  # one in this many sampled rows trains the heads of the folds, wh
 
 
 def sample_ids(ids: Ints, tasks: int, seed: int) -> Ints:
-    """The items of a task's pool that teach, in ascending order: those with the smallest hashes.
+    """The items of a task's pool from which a head learns, ascending: those with the smallest hashes.
 
     tasks: how many pools there are in all.
     """
@@ -57,7 +57,7 @@ def sample_ids(ids: Ints, tasks: int, seed: int) -> Ints:
 
 
 def sample_rows(rows: NDArray[Any], pools: int) -> NDArray[Any]:
-    """The rows of a pool that teach where rows have no ids: those with the smallest hashes of what is in them.
+    """The rows without ids from which a head learns: those whose contents have the smallest hashes.
 
     Neither they nor their order depend on the order of the pool. pools: how many there are in all.
     """
@@ -71,7 +71,7 @@ def sample_rows(rows: NDArray[Any], pools: int) -> NDArray[Any]:
 
 
 def sample_size(pools: int) -> int:
-    """How many rows of each of so many pools teach."""
+    """From how many rows of each pool a head learns, if there are this many pools."""
     return min(SAMPLED, AT_MOST // max(1, pools))
 
 
@@ -102,7 +102,7 @@ def fit_with_pool(
 
     Held-out rows must not be among either. The head's `learned` says how many pseudo-labels it has learned from, and
     how many left-out labels were `gained` and `lost` by them. blocks: the columns that `smooth` treats apart. ridge:
-    fixed, if it is above 0.
+    used as given if it is above 0, chosen otherwise.
     """
     check_mode(mode)
     x, labels, _, classes = checked(x, labels, None, classes, ids)
@@ -163,7 +163,7 @@ def _self_trained(head: KernelHead, rows: NDArray[Any], labels: Ints, pools: Seq
 
 
 def _pseudo_labels(outputs: Floats, counts: Sequence[int]) -> tuple[NDArray[np.intp], Ints]:
-    """(which rows have the largest margins of their pool, what they are taken for). counts: rows of each pool."""
+    """(the rows with the largest margins in their pool, their predicted classes). counts: rows of each pool."""
     two = np.partition(outputs, -2, axis=1)[:, -2:]
     found = [np.empty(0, np.intp)]
     for start, stop in pairwise(np.cumsum([0, *counts])):

@@ -1,5 +1,5 @@
 """Experience replay (Rolnick et al., 2019; Chaudhry et al., 2019), as in the paper's experiments, and the two bounds
-that every learner is compared with: fine-tuning, which rehearses nothing, and joint training.
+that every learner is compared with: fine-tuning, which replays nothing, and joint training.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Learner:
         """Prepare the replay of an epoch."""
 
     def observe(self, rows: Tensor) -> Tensor:
-        """Learn from one batch of new examples, and from what is replayed beside them; the loss before the step."""
+        """Learn from one batch of new examples and what is replayed with them; returns the loss before the step."""
         raise NotImplementedError
 
     def epoch_rows(self, generator: torch.Generator) -> Tensor:
@@ -77,7 +77,7 @@ class Learner:
         round.model.eval()
 
     def remember(self) -> Memory:
-        """The memory as the task leaves it, once the model is trained; by default what training has put there."""
+        """The memory after the task, once the model is trained; by default what training has stored."""
         return self.buffer
 
     def draw_from_buffer(self, generator: torch.Generator) -> tuple[NDArray[np.int64], Tensor]:
@@ -110,7 +110,7 @@ class Learner:
 
 
 def remember(learner: Learner) -> Memory:
-    """The memory as the task leaves it. The learner may be a user's own."""
+    """The memory after the task. The learner may be a user's own."""
     kept: Any = learner.remember()
     if not isinstance(kept, Memory):
         raise _gave(learner, "remember", kept, "return a Memory, such as self.buffer")
@@ -124,7 +124,7 @@ def _gave(learner: Learner, verb: str, gave: Any, to_do: str) -> InputError:
 
 
 class Diverged(InputError):
-    """Training produced non-finite values; it always does with the same settings."""
+    """Training produced non-finite values, as it does every time with the same settings."""
 
 
 def diverged(training: Training, how: str) -> Diverged:

@@ -72,7 +72,7 @@ INHERIT = "register a class that inherits from accuacl.experiments.learners.Lear
 
 
 def register(name: str) -> Callable[[L], L]:
-    """Make a learner of your own known by its name, in every variant.
+    """Register a learner of your own under a name, in every variant.
 
     Its class may have the attributes `settings`, `fixed`, `policy`, `replayed` and `exact`, as in `LearnerEntry`.
 

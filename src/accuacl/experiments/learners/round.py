@@ -49,7 +49,7 @@ class Training:
     repeated: bool = False  # every epoch repeats the first: its batches, crops and flips
     policy: str = PAPER  # what the memory keeps: as the learner has it in the paper, or a policy of `memory`
     pool_learning: str = "off"  # kernel: how the head learns from the pool
-    kind: str = "vectors"  # kernel: of data, which its kernels suit
+    kind: str = "vectors"  # kernel: the kind of data, which decides its kernels
     blocks: tuple[tuple[int, int], ...] = ()  # kernel: columns of embeddings that belong together; none: all do
 
 
@@ -214,7 +214,7 @@ class Round:
         return self.transform.plain(self.inputs[rows]), self.labels[rows]
 
     def evaluated(self, network: Callable[[Tensor], Tensor], rows: Tensor) -> NDArray[np.float32]:
-        """Outputs of the network, which is the model or a part of it, for examples in eval mode, un-augmented."""
+        """Outputs of the network (the model or a part of it) in eval mode, for examples without augmentation."""
         return self.evaluated_inputs(network, self.inputs[rows.to(self.inputs.device)])
 
     def evaluated_inputs(self, network: Callable[[Tensor], Tensor], inputs: Tensor) -> NDArray[np.float32]:
@@ -241,12 +241,12 @@ class Round:
         return logits
 
     def learn(self, rows: Tensor) -> Tensor:
-        """One step on the mean cross entropy of these examples; the loss before it."""
+        """One step on the mean cross entropy of these examples; returns the loss before the step."""
         x, y = self.augmented(rows)
         return self.step(cross_entropy(self.logits(x), y))
 
     def step(self, loss: Tensor) -> Tensor:
-        """One step of SGD against the gradient of the loss; the loss, without its graph."""
+        """One step of SGD against the gradient of the loss; returns the loss, detached from its graph."""
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step(self.lr)

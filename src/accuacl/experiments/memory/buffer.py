@@ -26,7 +26,7 @@ TYPES = {"ids": np.int64, "labels": np.int64, "keys": np.uint64, "scores": np.fl
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What is kept of the past, one row per example, every id at most once.
+    """The replay memory: one row per example, every id at most once.
 
     ids: rows of the dataset. labels: classes of the model. keys: the hashes by which a row was chosen. scores: GSS's
     similarity. logits: DER++'s, NaN in columns that the head did not have yet when a row was stored.
@@ -120,7 +120,7 @@ P = TypeVar("P", bound=Policy)
 
 
 def register(name: str) -> Callable[[P], P]:
-    """Make a memory policy of your own known by its name; it has the signature of `herding`.
+    """Register a memory policy of your own under a name; it has the signature of `herding`.
 
     >>> @register("first")
     ... def first(memory, ids, labels, features, capacity, seed, logits=None):

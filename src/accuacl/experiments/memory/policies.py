@@ -188,9 +188,9 @@ def agreement(
 
 
 def votes(features: Array, labels: Ids, predicted: Ids) -> Ids:
-    """How many confirm each label, of two: the model, which predicts it, and the ten nearest other examples.
+    """How many of two confirm each label: the model, if it predicts the label, and the ten nearest other examples.
 
-    The nearest, by features at length 1, confirm a label that none of the other classes has more often among them.
+    The nearest, by features scaled to length 1, confirm a label if no other class is more frequent among them.
 
     >>> x = np.array([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0]])
     >>> votes(x, labels=np.array([0, 0, 0, 1]), predicted=np.array([0, 1, 1, 1]))

@@ -38,7 +38,7 @@ class Baseline:
     labels: Labels
 
     def of(self, group: Group) -> Labels:
-        """What the group is called in these settings."""
+        """The group's labels in these settings."""
         return labels_of(group, self.settings)
 
     def ignored(self, group: Group) -> set[str]:
@@ -98,7 +98,7 @@ def labels_of(group: Group, settings: Sequence[str]) -> Labels:
 
 
 def known_labels(settings: Sequence[str], groups: Sequence[Group]) -> list[Labels]:
-    """What the groups are called in these settings, each once."""
+    """All labels that groups have in these settings, each once."""
     return list(dict.fromkeys(labels_of(group, settings) for group in groups))
 
 

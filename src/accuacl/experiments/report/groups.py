@@ -38,7 +38,7 @@ NEUTRAL_SETTINGS = ("benchmark", "memory", "scale", "threads", "device", "evalua
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Runs that have all settings in common but the seed; `group["memory"]` is one of these settings."""
+    """Runs that differ only in their seed; `group["memory"]` is one of these settings."""
 
     rows: tuple[Row, ...]
 

@@ -42,7 +42,7 @@ def run_missing(
     on_end: OnEnd = lambda run, row, why: None,
     on_note: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
-    """Run what `table` does not have, each run in a directory of `out`; a row is added as soon as its run ends.
+    """Do the runs that `table` lacks, each in its own directory in `out`; a row is added as soon as a run ends.
 
     on_progress gets the number of runs done and, in `work`, the share of the work done. on_note gets a sentence that
     the reader of results must know about the data. A run that fails leaves error.txt in its directory.

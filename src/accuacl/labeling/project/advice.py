@@ -1,7 +1,7 @@
 """What has happened in a project and what to do about it, in sentences.
 
-Each sentence follows from the estimates, and admits where the held-out items are too few: a task has fallen for certain
-only if the whole interval of its forgetting is above zero.
+Each sentence follows from the estimates, and says if there are too few held-out items: it is certain that a task has
+fallen only if the whole interval of its forgetting is above zero.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _disputed(doubts: Doubts) -> Iterator[Advice]:
 
 
 def _forecast(settings: ProjectSettings, estimates: Estimates, left: int, task: int | None) -> Iterator[Advice]:
-    """How far the budget of a task carries, if that is the task that the forecast is about."""
+    """How far the budget of a task goes, if the forecast is about that task."""
     forecast = estimates.forecast
     if forecast is None or not estimates.tasks:
         return
@@ -177,7 +177,7 @@ def _forecast(settings: ProjectSettings, estimates: Estimates, left: int, task: 
 
 
 def _precision(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]:
-    """How little is known, where few items are held out."""
+    """A note on how little is known if few items are held out."""
     worst = min(estimates.tasks, key=lambda t: t.now.count, default=None)
     if worst is None or worst.now.count >= FEW_HELD:
         return

@@ -41,7 +41,7 @@ STAY = {  # by kind: the files with what was measured on all items of the first 
 
 @dataclass(frozen=True)
 class ForgetReport:
-    """items: as they were. model: whether there is one.
+    """items: as they were before. model: whether the project has one.
 
     difference: with examples, by how much the model differs from a fit without the items (`difference_from_fit`),
     relative to the largest number; with sums, by how much these differ when the items are taken out and put back; None
@@ -172,7 +172,8 @@ def _taught(project: Project, training: Step) -> dict[int, int]:
 
 
 def _taken_out(project: Project, memory: Step, items: list[int], column: str) -> tuple[Sums, list[float]]:
-    """The sums after a task without the items; for each that was in them how they differ when it is put back."""
+    """The sums after a task without the items, and for each item that was in them, how they differ when it is put
+    back."""
     sums, offs = load_sums(project.weights, memory.result["file"]), list[float]()
     became = merges(project.store.classes())
     inside: dict[int, int] = {}
@@ -198,9 +199,9 @@ def _taken_out(project: Project, memory: Step, items: list[int], column: str) ->
 
 
 def _fitted(project: Project, handle: Handle, newest: Handle, sums: Sums) -> Handle:
-    """The model of these sums alone in place of the newest: its handle.
+    """Fit a model to these sums alone, to replace the newest; returns its handle.
 
-    It is regularised and as sharp as that of a handle was: what chose both, the left-out examples, is gone.
+    It keeps the regularisation and sharpness of a handle's model: the left-out examples that chose them are gone.
     """
     state, facts = checkpoints.load_tensors(project.weights, newest), handle["facts"]
     rows, labels = examples_of(sums)

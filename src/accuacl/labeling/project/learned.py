@@ -63,7 +63,7 @@ class Networks:
         return networks
 
     def open(self, prepared: dict[str, Any]) -> None:
-        """See the items of the next task, which is prepared."""
+        """Make the items of the next task, which is prepared, visible."""
         self.opened.append(prepared)
         self._inputs = open_task_inputs(self.tasks, self.opened, self.settings)
 
@@ -77,7 +77,7 @@ class Networks:
         return torch.from_numpy(self.inputs[ids])
 
     def unreadable(self) -> set[int]:
-        """Items that could not be embedded: a label of one teaches nothing."""
+        """Items that could not be embedded: nothing is learned from their labels."""
         tasks = self.tasks.all()
         return {int(tasks[task].ids[row]) for task, made in enumerate(self.opened) for row in made["bad"]}
 
@@ -98,7 +98,7 @@ class Networks:
         return self._predicting[1]
 
     def keep(self, weights: Handle, model: models.Classifier) -> None:
-        """Remember the weights that were just written, which are wanted next; the model must not be changed."""
+        """Cache the weights that were just written, which are needed next; the model must not be changed."""
         self._read = (weights["sha256"], model.state_dict())
         if self.settings.frozen:
             self._predicting = (weights["sha256"], model)

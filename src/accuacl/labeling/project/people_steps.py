@@ -1,8 +1,8 @@
 """The steps of Algorithm 1 with people as the oracle.
 
-They differ from an experiment's in this: labels come from the store, and what was corrected or merged since is taken
-over at the next training; the head grows with the classes that people name; a part of each task's first round, drawn
-uniformly, is held out, and never trained on, remembered or shown to a strategy.
+They differ from the steps of an experiment: labels come from the store, and later corrections and merges take effect at
+the next training; the head grows with the classes that people name; a part of each task's first round, drawn uniformly,
+is held out, and never trained on, remembered or shown to a strategy.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class PeopleSteps:
         return on_items
 
     def query(self, state: PeopleState) -> dict[str, Any]:
-        """The picks, as in an experiment, and what the model takes each for."""
+        """The picks, as in an experiment, and the model's guess for each."""
         state = state.with_asked(self.store.unasked(state.task.index))
         first = [] if state.round else self.store.picks(state.task.index, 0)  # what people have already
         size, why_none = self._round_size(state)
@@ -174,9 +174,9 @@ class PeopleSteps:
         return record_sample(picked, sample, state)
 
     def choose_ahead(self) -> None:
-        """While people label a round: what the next one has if they skip nothing more, and what its fit needs.
+        """While people label a round, choose the next one as if they skip nothing more, and prepare its fit.
 
-        Called again, it does so again if they have skipped something since.
+        Called again, it chooses again if they have skipped something since.
         """
         if self.ahead is None or self._waiting is None or not sees_embeddings_alone(self.settings):
             return
@@ -218,7 +218,7 @@ class PeopleSteps:
         return sample_of(state, strategy, self.settings.sample, size, self.settings.seed)
 
     def _features(self, state: PeopleState, frozen: bool = False) -> Callable[[Ids], Features]:
-        """How the model as it is sees items; frozen: their embeddings alone, which stay."""
+        """The present model's features of items; frozen: their embeddings alone, which do not change."""
         if frozen:
             return self.networks.frozen_features
         assert state.weights is not None

@@ -70,7 +70,7 @@ class Project:
 
     @classmethod
     def create(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str] = ()) -> Project:
-        """A new project in an empty or new directory."""
+        """Create a project in an empty or new directory."""
         check_free(directory)
         names = [clean_name(name, "a class") for name in classes]
         if len(set(names)) != len(names):
@@ -91,13 +91,13 @@ class Project:
     def begin(
         cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], *tasks: NewItems
     ) -> list[TaskInfo]:
-        """A new project with its first tasks; the directory holds all of it or nothing."""
+        """Create a project with its first tasks, completely or not at all."""
         with _whole_or_not_at_all(directory) as aside, cls.create(aside, settings, classes) as project:
             return [project.add(items) for items in tasks]
 
     @classmethod
     def open(cls, directory: Path, view: bool = False) -> Project:
-        """The project in a directory. view: to write nothing; it may then be one that cannot be written to."""
+        """Open the project in a directory. view: write nothing; the directory may then be read-only."""
         path = Path(directory) / "config.json"
         if not path.exists():
             raise InputError(f"{directory} is not a project; create one with `accuacl project new`.")
@@ -138,7 +138,7 @@ class Project:
 
     @property
     def overlap(self) -> float:
-        """The share of the rounds that are opened from now on which two people label."""
+        """The share of each round opened from now on that two people label."""
         return self.settings.overlap if self._overlap is None else self._overlap
 
     @overlap.setter
@@ -182,16 +182,16 @@ class Project:
         return read_inside(Path(task.place), item.name)
 
     def image_stamp(self, id: int) -> tuple[int, ...]:
-        """What changes when an image's file does."""
+        """A value that changes when an image's file does."""
         path = Path(self.tasks.find(id).place) / self.tasks.item(id).name
         with reading(path):
             state = path.stat()
         return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
 
     def advance(self, progress: OnProgress | None = None, ahead: bool = False) -> ProjectState:
-        """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process does.
+        """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process trains.
 
-        ahead: then, while people label it, choose what comes after it, for this process to use in the next call.
+        ahead: then choose what comes after that batch, while people label it, for the next call in this process.
         """
         self._steps = None
         self.give_out_first()
@@ -282,7 +282,7 @@ class Project:
         self.store.end_task(person, task)
 
     def change(self, **given: float | None) -> None:
-        """Change what `Plan` has for what comes: overlap of the next rounds, holdout of the next tasks, and so on."""
+        """Change the plan for what comes: the overlap of the next rounds, the holdout of the next tasks, and so on."""
         with self._adding():
             change_plan(self, given)
         self._overlap = self._overlap if given.get("overlap") is None else None
@@ -294,13 +294,13 @@ class Project:
 
     @contextlib.contextmanager
     def _adding(self) -> Iterator[None]:
-        """Meanwhile nobody adds data, or changes the plan."""
+        """Within the block, nobody else adds data or changes the plan."""
         make_folder(self.tasks.folder)
         with Lock(self.tasks.folder / "lock", wait=True):
             yield
 
     def open_journal(self) -> Journal:
-        """The journal, to be written to. Busy: another process does."""
+        """Open the journal for writing. Busy: another process has it open."""
         load_project_plugins(self._begun_with)
         return Journal(self.directory, self._begun_with)
 
@@ -316,7 +316,7 @@ class Project:
             self.store.backup(aside / LABELS)
 
     def finished(self, task: int) -> bool:
-        """Whether a task is learned to its end."""
+        """Whether a task has been learned to its end."""
         return bool(read_steps(self.journal, "evaluate", task=task))
 
     def estimates(self) -> Estimates:

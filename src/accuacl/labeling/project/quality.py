@@ -147,7 +147,7 @@ def likely_mistakes(project: Project) -> dict[int, tuple[float, int]]:
 
 
 def unlearned_guesses(project: Project) -> dict[int, tuple[int, float]]:
-    """What the model takes labelled items for that it has not learned from: {item: (class, confidence)}.
+    """The model's guesses for labelled items that it has not learned from: {item: (class, confidence)}.
 
     These are the held-out items, as after the last training; and, where embeddings stay as they are, all others, each
     left out in turn.

@@ -191,7 +191,7 @@ def cover_first_round(
     given_out: list[int],
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
-    """Picks that cover the pool beside a uniform part, named by `held`; what is held out does not count as covered.
+    """Picks that cover the pool and a uniform part, named by `held`; what is held out does not count as covered.
 
     given_out: the uniform part, if people have it already.
     """
@@ -273,10 +273,10 @@ def picks_of(picked: dict[str, Any]) -> list[Pick]:
 
 
 class Ahead:
-    """The last choice that was made, and what it depended on; kept in memory, by one process.
+    """The last choice and what it depended on, kept in the memory of one process.
 
-    It is used where everything that it depended on is the same. Otherwise, such as after one more skip, the end of a
-    task or a request to forget data, the batch is chosen again.
+    It is used if all that it depended on is unchanged. Otherwise, such as after one more skip, the end of a task or a
+    request to forget data, the batch is chosen again.
     """
 
     def __init__(self) -> None:
@@ -284,7 +284,7 @@ class Ahead:
         self._picked: dict[str, Any] = {}
 
     def choice(self, state: LoopState, size: int, memory: Ids, choose: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What `choose` picks for this state; without choosing, if that has been done for the same one."""
+        """What `choose` picks for this state; reused if it was already chosen for the same state."""
         ids = (state.left, state.ids, memory)
         key = (
             state.task.index,

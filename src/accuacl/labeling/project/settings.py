@@ -122,7 +122,9 @@ class ProjectSettings(Settings):
     )
     image_size: int = Field(0, ge=0, description="Side of images in pixels; 0: 224, or 64 from scratch.")
     mean: tuple[float, ...] = Field((), description="For your own model: pixel means in [0, 1]; unset: ImageNet's.")
-    std: tuple[float, ...] = Field((), description="For your own model: pixel deviations; unset: ImageNet's.")
+    std: tuple[float, ...] = Field(
+        (), description="For your own model: standard deviations of pixels; unset: ImageNet's."
+    )
     text_features: int = Field(4096, ge=16, description="For texts: number of TF-IDF columns that words are hashed to.")
     words: Literal["spaces", "scripts"] = Field(
         "spaces",

@@ -1,6 +1,6 @@
 """Tables as the data of a project: vectors in Parquet; texts and rows in CSV, TSV, JSON, JSON lines and Parquet.
 
-`TableSchema` says how the columns of a project's tables are encoded, as the first task has settled it.
+`TableSchema` says how the columns of a project's tables are encoded, as fixed by the first task.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from accuacl.labeling.project.new_items import NewItems, TableOptions, check_exi
 
 LONGEST_TEXT = 100_000  # characters
 EMBEDDING = "embedding"  # the column of lists
-ID = "id"  # the column that names the rows, where it is there and no other is given
+ID = "id"  # the column that names the rows, if the table has it and no other is given
 FILE = "table.json"
 VERSION = 1  # of that file
 TITLES = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}  # kinds of columns
@@ -153,7 +153,7 @@ class TableSchema:
 
     @classmethod
     def of(cls, items: NewItems) -> TableSchema:
-        """Of the first task's rows."""
+        """The schema of the first task's rows."""
         assert items.table is not None
         columns = table_encoder.fit(items.shown or [])
         if not any(column["kind"] in TITLES for column in columns):
@@ -207,7 +207,7 @@ class TableSchema:
 
 
 def _labels(values: Sequence[Any]) -> list[str | None]:
-    """What a column of labels has: names of classes; None where a row has no label."""
+    """The class names in a column of labels; None for a row without a label."""
     return [None if value is None or not str(value).strip() else str(value).strip() for value in values]
 
 

@@ -42,7 +42,7 @@ Encode = Callable[[Sequence[int]], tuple[NDArray[Any], list[int]]]  # rows of a 
 
 
 def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress: OnProgress) -> dict[str, Any]:
-    """Make the task's inputs, or finish making them; their shape, and the rows that are bad."""
+    """Make the task's inputs, or finish making them; returns their shape, and the rows that are bad."""
     folder = tasks.folder_of(task.index)
     if tasks.inputs(task.index) is None:
         if task.kind in FOLDERS and not Path(task.place).is_dir():
@@ -52,7 +52,7 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress
         erased = erased_rows(tasks, task)
         shape, _, bad = _join(folder / PARTS, folder / "inputs.npy", task.count, sorted(erased))
         made = {"items": task.sha256, "shape": shape, "bad": sorted(erased | bad)}
-        write_text(folder / "inputs.json", json.dumps(made) + "\n")  # last: says that all is there
+        write_text(folder / "inputs.json", json.dumps(made) + "\n")  # written last: a sign that everything is there
     remove_parts(folder)
     return tasks.inputs(task.index) or {}
 
@@ -68,8 +68,8 @@ def prepare_first(
 ) -> dict[str, Any]:
     """Embed images of a task before all others: the first `count` in this order that can be read, and `also` these.
 
-    What is returned describes them as `prepare` does all: `bad` are the rows known to be so by then, `first` those that
-    are embedded; all others are zeros.
+    Returns the same description as `prepare`: `bad` are the rows known to be bad by then, `first` those that are
+    embedded; all others are zeros.
     """
     folder = tasks.folder_of(task.index)
     _encode_rows(tasks, task, settings, order, count, on_progress)
@@ -194,7 +194,7 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
 
 
 def load_scale(tasks: Tasks) -> dict[str, NDArray[Any]]:
-    """How vectors are scaled, as the first task has settled it."""
+    """How vectors are scaled, as fixed by the first task."""
     return _load(tasks.folder_of(0) / SCALE)
 
 
@@ -218,7 +218,7 @@ def fit_scale(rows: NDArray[np.float32], bad: Sequence[int], centred: bool) -> d
 
 
 def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.float32]:
-    """The vectors as they are trained on: centred, scaled, clipped."""
+    """The vectors as the model is trained on them: centred, scaled, clipped."""
     vectors: NDArray[np.float32] = np.subtract(rows, scale["mean"])  # the one array of this size that is made
     vectors /= scale["std"]
     np.clip(vectors, -LIMIT, LIMIT, out=vectors)

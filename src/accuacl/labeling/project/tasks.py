@@ -279,7 +279,7 @@ def read_like(
     options: TableOptions = DEFAULT_OPTIONS,
     on_progress: OnProgress = ignore,
 ) -> NewItems:
-    """Data of a kind at a path, with columns as those of the first task; tasks None: these will be the first.
+    """Read data of a kind at a path, with the columns of the first task; tasks None: these will be the first.
 
     column: the one of texts. options: what other columns are for; of a later table, the one of tasks alone.
     """

@@ -113,7 +113,7 @@ def check_class(tx: Transaction, id: int) -> None:
 
 
 def guide(tx: Transaction, person: Person, class_id: int, text: str, examples: Sequence[int] = ()) -> None:
-    """Set what a class means, and which items show it; what was said before no longer counts."""
+    """Set what a class means, and which items show it; this replaces the earlier guideline."""
     check_access(tx, person)
     if class_id not in {c.id for c in living(classes(tx))}:
         raise InputError(f"there is no class {class_id!r}; give an existing one.")

@@ -38,7 +38,7 @@ class Transaction:
         self._db, self.now = db, now
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        """All rows."""
+        """All rows that the query gives."""
         return self._db.execute(statement, values).fetchall()
 
     def row(self, statement: str, *values: Any) -> Any:
@@ -68,7 +68,7 @@ class Transaction:
         request: str | None = None,
         text: str | None = None,
     ) -> int:
-        """Record that something happened now; its id. The triggers of `schema` keep what follows from it."""
+        """Record an event now; returns its id. The triggers of `schema` update what follows from it."""
         cursor = self._db.execute(
             "INSERT INTO events (time, kind, person, item, class, until, undoes, request, text) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -1,8 +1,8 @@
 """What people answer: labels, skips, corrections, undos, one by one or in batches.
 
 Each answer is an event; the last one that has not been undone counts. A label or a skip ends the lease of its item. The
-triggers of `schema` keep both, in the transaction of the event. The client makes up `request`: sent again, because its
-response was lost on the way, it returns the same and adds nothing.
+triggers of `schema` keep both, in the transaction of the event. The client makes up the id `request`: a request sent
+again, because its response was lost, returns the same and adds nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def turn(tx: Transaction, person: Person, act: Act | None = None, expected: Expe
 
 
 def look(tx: Transaction, person: Person) -> Turn:
-    """What `turn` returns when nothing is done and nothing leased."""
+    """What `turn` would return, without doing or leasing anything."""
     now = status(tx)
     return Turn(
         done=None,
@@ -78,7 +78,7 @@ def look(tx: Transaction, person: Person) -> Turn:
 
 
 def label(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> int:
-    """Label an item of the open round, or give an opinion about one that has a label; the id of the event."""
+    """Label an item of the open round, or give an opinion about one that has a label; returns the event's id."""
     earlier = earlier_event(tx, ("label", "opinion"), person, item, class_id, request)
     if earlier is not None:
         return earlier
@@ -89,7 +89,7 @@ def label(tx: Transaction, person: Person, item: int, class_id: int, request: st
 
 
 def skip(tx: Transaction, person: Person, item: int, request: str, reason: str = "") -> int:
-    """Skip an item of the open round, which cannot be labelled, and say why or not; the id of the event."""
+    """Skip an item of the open round that cannot be labelled, with an optional reason; returns the event's id."""
     earlier = earlier_event(tx, ("skip", "opinion"), person, item, None, request)
     if earlier is not None:
         return earlier
@@ -101,7 +101,7 @@ def skip(tx: Transaction, person: Person, item: int, request: str, reason: str =
 
 
 def correct(tx: Transaction, person: Person, item: int, class_id: int, request: str, own: bool = False) -> int:
-    """Change the label of an item that has one, in any round, open or closed; the id of the event.
+    """Change the label of an item that has one, in any round, open or closed; returns the event's id.
 
     own: refuse it unless the present label is the person's own.
     """
@@ -132,7 +132,7 @@ def add_correction(
 
 
 def undo(tx: Transaction, person: Person, request: str, seconds: float = LEASE) -> int | None:
-    """Undo the person's last label or skip in the open round and lease them the item again; the item, or None.
+    """Undo the person's last label or skip in the open round, lease them the item again, and return it, or None.
 
     What has been corrected since stays. Repeated, it goes back to the beginning of the round.
     """
@@ -172,7 +172,7 @@ def label_batch(tx: Transaction, person: Person, labels: Mapping[int, int], requ
 
 
 def undo_batch(tx: Transaction, person: Person, batch: str, request: str) -> list[int]:
-    """Undo the labels of the person's request `batch` that still stand, and lease the items again; the items."""
+    """Undo the labels of the person's request `batch` that still stand, lease the items again, and return them."""
     check_access(tx, person)
     check_request(request)
     current = open_now(tx)

@@ -231,7 +231,7 @@ def _surplus(
     until the person has as many as each would have. least: only those with a guess of this confidence.
 
     Everybody keeps their share, one item at least, and the one that they work on: the last that was leased or renewed.
-    Of the others those go first that they have not been shown, then those that they have left alone the longest.
+    Of the others, those that the holder has not been shown go first, then those left alone the longest.
     """
     rows = tx.rows(
         f"SELECT s.person, s.lease, {NOT_OWN} AND {GUESSED}, {PICK} FROM state s JOIN picks p ON p.item = s.item "

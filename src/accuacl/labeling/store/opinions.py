@@ -1,7 +1,7 @@
 """Opinions: second labels of items that have one, by other people, to see whether they agree.
 
-A pick that several people are asked about (`open_round(twice=...)`) wants one, and so does a gold item, whose answer is
-known, of everybody. An opinion is not the item's label; a reviewer may make it one.
+A pick that several people are asked about (`open_round(twice=...)`) needs one, and a gold item, whose answer is known,
+needs one from everybody. An opinion is not the item's label; a reviewer may make it one.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def gold(tx: Transaction) -> dict[int, int]:
 
 
 def gold_without_guess(tx: Transaction) -> set[int]:
-    """The gold items of which people may be asked and for which the model had no guess when they were picked."""
+    """The gold items that people may be asked about and for which the model had no guess when they were picked."""
     rows = tx.rows(
         "SELECT p.item FROM gold g JOIN picks p ON p.item = g.item JOIN state s ON s.item = g.item "
         "WHERE p.guess IS NULL AND s.answer IS NOT NULL"
@@ -178,7 +178,7 @@ def set_gold(tx: Transaction, known: Mapping[int, int]) -> None:
 
 
 def mark_gold(tx: Transaction, person: Person, items: Sequence[int], gold: bool = True) -> int:
-    """Make labelled items gold, with the labels that they have, or ordinary again; how many."""
+    """Make labelled items gold, with the labels that they have, or ordinary again; returns how many."""
     check_access(tx, person)
     distinct = list(dict.fromkeys(items))
     for item in distinct:

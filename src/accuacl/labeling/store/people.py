@@ -30,7 +30,7 @@ def people(tx: Transaction) -> list[Person]:
 
 
 def add_person(tx: Transaction, name: str, lead: bool | None = None) -> str:
-    """Add a person and invite them; the invitation. lead None: only if nobody else is one."""
+    """Add a person; returns their invitation. lead: None makes them a lead only if nobody else is one."""
     return _invite(tx, _add(tx, name, lead).id)
 
 
@@ -123,7 +123,7 @@ def find_session(tx: Transaction, session: str) -> tuple[Person | None, bool]:
 
 
 def touch(tx: Transaction, session: str) -> None:
-    """Count the session's time anew from now."""
+    """Start the session's time again from now."""
     tx.execute("UPDATE sessions SET until = ? WHERE hash = ?", tx.now + SESSION, _hash(session))
 
 

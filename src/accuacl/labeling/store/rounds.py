@@ -1,8 +1,8 @@
 """Rounds: a batch of picks that is open until each is labelled or skipped; then its labels are frozen.
 
-Labels that were there before (given with the data, or in a file) join the latest round of their task as picks that are
-answered already. Their ranks are behind all others', so that what people were asked for, and what that costs, is
-counted without them.
+Existing labels (given with the data, or in a file) join the latest round of their task as picks that are already
+answered. Their ranks come after all others, so that what people were asked for, and the
+budget, are counted without them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RoundIncomplete(InputError):
 
 @dataclass(frozen=True)
 class GivenLabel:
-    """A label that was there before, of an item, and who gave it."""
+    """An existing label of an item, and who gave it."""
 
     item: int
     class_id: int
@@ -96,10 +96,10 @@ def begin_round(
 
 
 def give(tx: Transaction, task: int, labels: Iterable[GivenLabel]) -> int:
-    """Take labels that were there before, of items of a task that has a round; how many are new.
+    """Add existing labels to items of a task that has a round; returns how many are new.
 
-    An answer that is there stands. Items that somebody is busy with are left to them, and labels of a task of which
-    only sums are kept are not taken.
+    Answers that people gave stay. Items that somebody is working on are left to them, and tasks of which only sums are
+    kept take no labels.
     """
     latest = tx.row("SELECT MAX(round) FROM rounds WHERE task = ?", task)[0]
     if latest is None or _is_sealed(tx, task):
@@ -267,7 +267,7 @@ def has_ended(tx: Transaction, *which: int) -> bool:
 
 
 def close_round(tx: Transaction, task: int, round: int, share: float = 1.0) -> dict[int, int]:
-    """Freeze a complete round: {item: class, or -1 if it has none}; closing it again gives the same labels.
+    """Freeze a complete round; returns {item: class, or -1 for none}, the same when it is closed again.
 
     RoundIncomplete: too many picks are neither labelled nor skipped.
     """

@@ -1,7 +1,7 @@
-"""The tables of `labels.sqlite`, and what follows from what.
+"""The tables of `labels.sqlite`, and which of them are derived from which.
 
-Everything that people do is a row of `events`, which is never changed or removed. Triggers keep what follows from it,
-in the transaction of the event, so that nobody has to go through all events to answer a question:
+Everything that people do is a row of `events`, which is never changed or removed. Triggers update what follows from it,
+in the transaction of the event, so that no question needs a scan of all events:
 
 - `state` of an item follows from `events`: the answer that counts, the lease, the number of second opinions.
 - `tally` of a round follows from `state`: how many picks it has, how many are answered, how many of these skipped.

@@ -29,7 +29,7 @@ T = TypeVar("T")
 def _methods(
     transaction: Callable[[Database], AbstractContextManager[Transaction]], /
 ) -> Callable[[Callable[Concatenate[Transaction, P], T]], Callable[Concatenate[Store, P], T]]:
-    """Makes methods of `Store` of functions, which are called within a transaction."""
+    """Turns functions into methods of `Store`, each called within a transaction."""
 
     def method_of(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Store, P], T]:
         @functools.wraps(function)
@@ -108,7 +108,7 @@ class Store:
     logged_in = read(_people.logged_in)
 
     def person_of_session(self, session: str) -> tuple[Person | None, bool]:
-        """Whose session it is, None if it is over; and whether it has been prolonged, as its use does once a day."""
+        """Whose session it is (None if it is over), and whether this use has prolonged it, which happens once a day."""
         with self._db.read() as tx:
             person, old = _people.find_session(tx, session)
         if old:

@@ -132,14 +132,14 @@ def hidden(site: Site, person: Person) -> set[int]:
 
 
 def is_blind(site: Site, person: Person) -> bool:
-    """Whether the person is not told how many labels there are: a second opinion and an answer to a gold example add
-    none, by which they could be recognised.
+    """Whether to hide the number of labels from the person: second opinions and answers to gold examples do not raise
+    it, which would give them away.
     """
     return not person.lead and site.store.asks_twice()
 
 
 def stamp(site: Site) -> str:
-    """A text that changes whenever something has. A page takes it before it gathers what it shows."""
+    """A text that changes whenever anything else does. A page reads it before it collects what it shows."""
     now = site.trainer.now
     busy = "busy" if now.busy else now.trouble
     return f"{site.store.latest_change()}/{len(site.project.tasks.all())}/{busy}"
@@ -151,8 +151,8 @@ def round_state(site: Site, person: Person) -> View:
 
 
 def _turn(site: Site, person: Person, act: Act | None = None) -> View:
-    """Do what the person did; the state of the round, the next example, leased to them (None if there is none), and
-    those that will probably come after it, for the page to load.
+    """Record what the person did. Returns the state of the round, the next example, leased to them (None if there is
+    none), and those that will probably come after it, for the page to load.
     """
     expected = Expected(site.ahead.get(person.id, ()), site.expected_by_others(person.id))
     turn = site.store.turn(person, act, expected)
@@ -230,7 +230,7 @@ def _round_half_up(value: float) -> int:
 
 
 def guessed(site: Site, pick: Pick) -> Pick:
-    """The pick with a guess: if the model had none when it was chosen, that of now, if it has not learned from it."""
+    """The pick with a guess: the recorded one or, without one, that of the present model, if it has not learned it."""
     if pick.guess is not None:
         return pick
     guess, confidence = _unlearned(site).get(pick.item, (None, None))

@@ -66,7 +66,7 @@ class BoundedProtocol(H11Protocol):
     async def _shake_hands(self, tls: ssl.SSLContext) -> None:
         """From now on `transport` encrypts, and what it has encrypted goes through `_wire`."""
         transport = None
-        if not self._wire.is_closing():  # it may have given way already
+        if not self._wire.is_closing():  # it may have been dropped already
             with contextlib.suppress(OSError):  # including SSLError
                 transport = await self.loop.start_tls(
                     self._wire, self, tls, server_side=True, ssl_shutdown_timeout=FLUSH

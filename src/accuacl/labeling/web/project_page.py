@@ -75,7 +75,7 @@ def show(request: Request, site: Here, person: Lead) -> str:
 
 
 def may_go_on(project: Project, state: ProjectState) -> bool:
-    """Whether the latest task may have one more round, as far as is known without a look at its items."""
+    """Whether the latest task may have one more round, as far as is known without reading its items."""
     latest = bool(state.tasks) and state.task == state.tasks - 1 and not project.store.has_ended(state.task)
     return latest and not project.settings.budget_total and project.settings.keep == "examples"
 
@@ -165,7 +165,7 @@ def download(
 
     upload: new data that were sent, for which predictions are written too. column: of texts, the one that has them.
     """
-    from accuacl.labeling.project import export  # loads torch, which nobody shall wait for who wants to label
+    from accuacl.labeling.project import export  # loads torch, for which people who label need not wait
 
     predict = site.uploads.sent(upload) if upload else None
     try:

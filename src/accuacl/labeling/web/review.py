@@ -28,14 +28,15 @@ SNIP = 200  # characters of a comment that are shown
 COMMENTS = 3  # of an item that are shown; its history has all
 LARGE = 50  # comments of an item that are shown when it is enlarged
 REASONS = 30  # reasons for skipping that can be chosen; the search finds all
-DISPUTES = 20  # that Settle has at a time; it asks for more before it has shown all of them
+DISPUTES = 20  # that Settle loads at a time; it loads more before it has shown all of them
 SAID = 5  # comments of a disputed item that are shown, and how many characters of each
 SAID_LENGTH = 300
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """An item with what the model takes it for: held-out ones after the last training, others when they were picked."""
+    """An item and the model's guess: of the last training for held-out items, for others the one from when they were
+    picked."""
 
     row: Reviewed
     guess: int | None
@@ -44,7 +45,7 @@ class Opinion:
 
     @property
     def differs(self) -> bool:
-        """Whether the model takes it for something else than people do."""
+        """Whether the model's guess differs from the people's label."""
         return None not in (self.guess, self.row.class_id) and self.guess != self.row.class_id
 
     @property
@@ -239,7 +240,7 @@ def _words(site: Site, row: Reviewed) -> Iterator[str]:
 
 
 def _undo(site: Site, person: Person, names: dict[int, str]) -> dict[str, str] | None:
-    """What the person can undo: the request, an id for that of undoing it, and what it means."""
+    """What the person can undo: the request, a new id for the request to undo it, and what undoing means."""
     last = site.store.last_relabel(person)
     if last is None:
         return None
@@ -300,7 +301,7 @@ def relabel(body: RelabelRequest, site: Here, person: Limited) -> View:
 
 @router.post("/api/relabel/undo")
 def undo_relabel(body: UndoRelabelRequest, site: Here, person: Limited) -> View:
-    """Undo one's own last relabelling, unless somebody has changed one of the labels since."""
+    """Undo the person's last relabelling, unless somebody has changed one of the labels since."""
     return {"changed": site.store.undo_relabel(person, body.batch, body.request)}
 
 

@@ -1,4 +1,4 @@
-"""Several projects on one server: an index, on which leads make new ones, and each project below a path of its own.
+"""Several projects on one server: an index, on which leads create new ones, and each project under its own path.
 
 The index has people of its own, in `server.sqlite`: they lead every project of the folder. Everybody else is invited to
 a project, as on a server that has one.
@@ -49,7 +49,7 @@ class NewProjectRequest(BaseModel):
 
 
 class ProjectIndex(Entrance):
-    """The projects of a folder, and who may see all of them."""
+    """The projects of a folder, and the people who lead all of them."""
 
     def __init__(
         self, directory: Path, hosts: Hosts, places: Places | None = None, proxy: ProxyLogin | None = None

@@ -1,4 +1,4 @@
-"""What all requests share: the project, what is kept and counted between requests, and what is said of errors."""
+"""What all requests share: the project, what is cached and counted between requests, and how errors are worded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Number = Annotated[int, Field(ge=0, le=2**62)]  # of an item or a class
 
 
 class Limit:
-    """A bucket for each person, which fills up again with time.
+    """A rate limit: a bucket for each person, which fills up again with time.
 
     >>> now = [0.0]
     >>> limit = Limit(burst=2, each_second=1.0, clock=lambda: now[0])
@@ -49,7 +49,7 @@ class Limit:
         self._turn = threading.Lock()
 
     def wait(self, person: int, count: int = 1) -> float:
-        """Count this many; or return the seconds until that is allowed."""
+        """Take this many from the bucket, or return the seconds until that is possible."""
         with self._turn:
             now = self._clock()
             left, then = self._left.get(person, (float(self.burst), now))
@@ -59,7 +59,7 @@ class Limit:
             return 0.0 if allowed else (count - left) / self.each_second
 
     def take(self, person: int, count: int = 1) -> None:
-        """Count this many; 429 if that is too many."""
+        """Take this many from the bucket; 429 if there are too few."""
         seconds = self.wait(person, count)
         if seconds:
             after = max(1, round(seconds))
@@ -103,7 +103,7 @@ class Site(Entrance):
     _kept: dict[str, tuple[object, Any]] = field(default_factory=dict)
 
     def kept(self, name: str, version: object, make: Callable[[], T]) -> T:
-        """What `make` returns; it is called again only when the version has changed."""
+        """Cache what `make` returns until the version changes."""
         if name not in self._kept or self._kept[name][0] != version:
             self._kept[name] = (version, make())
         result: T = self._kept[name][1]
@@ -147,7 +147,7 @@ ABSOLUTE = re.compile(r"(?<![\w/.:])(?:[A-Za-z]:[\\/]|/)(?:[^\s'\"/\\:;,()]+[\\/
 
 
 def capital(text: str) -> str:
-    """A text that begins a sentence."""
+    """The text with a capital letter, to begin a sentence."""
     return text[:1].upper() + text[1:]
 
 

@@ -17,7 +17,7 @@ from accuacl.labeling.web.site import capital, describe
 
 log = logging.getLogger(__name__)
 EVERY = 2.0  # seconds between checks: other processes may add data and complete rounds too
-PATIENCE = 600.0  # seconds that others wait until it has learned
+PATIENCE = 600.0  # seconds that others wait for a training to end
 GRACE = 2.0  # seconds in which the last label of a round can still be undone
 
 
@@ -60,7 +60,7 @@ class Trainer:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """While somebody else changes what is learned; it checks afterwards. InputError: it is busy for too long."""
+        """No training within the block; then it checks for work. InputError: it is busy for too long."""
         if not self.alone.acquire(timeout=PATIENCE):
             raise InputError("the model is still learning; try again when it is done.")
         try:
@@ -117,7 +117,7 @@ class Trainer:
         self.now = Activity(True, capital(text), progress.stage, done)
 
     def _describe(self, progress: Progress) -> tuple[str, float | None]:
-        """What it is doing, and how much of that is done: people do not wait for all tasks and rounds."""
+        """What it is doing, and the share of that which is done, not of all tasks and rounds."""
         if progress.stage == "preparing":
             text = f"{progress.done:,.0f} of {progress.total:,.0f} examples are prepared"
             rate = self._pace.rate(progress)
@@ -153,7 +153,7 @@ class Pace:
 
 
 def about(seconds: float) -> str:
-    """As people say it.
+    """A duration as people say it.
 
     >>> about(20), about(61), about(700), about(5000)
     ('less than a minute', 'about 2 minutes', 'about 12 minutes', 'about 1.4 hours')
