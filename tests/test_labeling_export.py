@@ -132,7 +132,8 @@ def pictures(place, count=10):
     place.mkdir()
     for i in range(count):
         noise = np.random.default_rng(i).integers(0, 60, (40, 52, 3)) + (190 if i % 2 else 0)
-        Image.fromarray(noise.astype(np.uint8)).save(place / f"{i}.png")
+        grey = (257 * noise[:, :, 0]).astype(np.uint16)  # of 16 bits: the first two
+        Image.fromarray(noise.astype(np.uint8) if i > 1 else grey).save(place / f"{i}.png")
     return place
 
 
