@@ -29,6 +29,14 @@ STRATEGIES = {  # by what the sentence must say: the body of a strategy
     "its picks change with chunk=1": "return Selection((np.arange(query.count) + query.chunk) % len(query.pool), {})",
     "it picks different examples when the pool is reordered": "return Selection(np.arange(query.count), {})",
     "its progress ends at 1 of 9": "query.ticker(9)(1)\n    return Selection(np.arange(query.count), {})",
+    "its progress falls": (
+        "tell = query.ticker(9)\n    [tell(more) for more in (5, -2, 6)]\n"
+        "    return Selection(np.arange(query.count), {})"
+    ),
+    "where embeddings are huge": (
+        "huge = bool(np.abs(query.pool.embeddings).max() > 1e9)\n"
+        "    return Selection(np.arange(query.count + huge), {})"
+    ),
 }
 LEARNER = """
 from accuacl.experiments.learners import Learner, register
@@ -55,6 +63,21 @@ LEARNERS = {
     "labels that its examples do not have": (STEP, "m = self.keep_all(); return Memory(m.ids[:2], m.labels[:2] + 1)"),
     "it keeps the same examples whatever the policy": (STEP, "return self.buffer"),
     "`remember` of Mine": (STEP, "return None"),
+    "of the model differs": (f"self.round.model.head.bias.data += id(self) % 97; {STEP}", "return self.buffer"),
+    "its memories differ": (
+        STEP,
+        "m = self.keep_all(); return m.take(np.random.default_rng().permutation(len(m))[:12])",
+    ),
+    "its memory has an example twice": (STEP, "m = self.keep_all(); return m.take(np.zeros(2, np.int64))"),
+    "it writes into the previous task's memory": (STEP, "self.buffer.ids[::-1].sort(); return self.keep_all()"),
+    "what only `train` knows": (
+        f"self.last = rows.tolist(); {STEP}",
+        "return self.keep_all().take(np.arange(len(getattr(self, 'last', []))))",
+    ),
+    "parameters with requires_grad=False change": (
+        f"[weight.data.mul_(0.9) for weight in self.round.model.parameters()]; {STEP}",
+        "return self.buffer",
+    ),
 }
 POLICY = """
 from accuacl.experiments.memory import Memory, register
@@ -72,6 +95,9 @@ KEPT = {
     "logits are lost": f"{BOTH}return Memory(i[:capacity], l[:capacity])",
     "it writes into what it is given (": "ids[:] = 0; return Memory.empty()",
     "it raised ZeroDivisionError (": "return 1 / 0",
+    "it keeps other examples; use np.random.default_rng(seed)": (
+        f"{BOTH}r = np.random.default_rng().permutation(len(i))[:capacity]; return Memory(i[r], l[r])"
+    ),
 }
 
 

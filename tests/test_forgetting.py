@@ -14,12 +14,19 @@ import torch
 from accuacl.base.errors import InputError
 from accuacl.experiments import checkpoints, read_steps
 from accuacl.experiments.heads import examples_of, fit_like, fit_ridge as fit, sums_of, without
-from accuacl.labeling.project import Project, forgetting, make, read_texts, read_vectors
+from accuacl.labeling.project import Project, TableOptions, forgetting, make, read_like, read_texts, read_vectors
 from commands import accuacl
 from scripted import SMALL, answer, blobs, class_of, finish, new_project, records, truth
 from test_keep_statistics import all_rows, held_items
+from web_project import picture
 
 RIDGE = {"learner": "ridge", "strategy": "badge"}
+OWN = """
+from torch import nn
+
+def build():
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
+"""
 
 
 def traces(project, item, name, vector):
@@ -327,3 +334,50 @@ def test_sums_alone_keep_how_the_model_was_regularised(tmp_path):
     assert head.ridge == pytest.approx(never.ridge)
     torch.testing.assert_close(head.weight / head.sharpness, never.weight / never.sharpness, rtol=1e-6, atol=1e-9)
     assert head.sharpness == pytest.approx(never.sharpness, rel=0.02)
+
+
+@pytest.mark.parametrize("kind", ["texts", "tables", "images"])
+def test_an_erased_item_is_read_again_from_where_it_came_from(tmp_path, kind):
+    """And what is left of it is said; where it is there no longer, nothing is forgotten."""
+    if kind == "images":
+        (tmp_path / "data").mkdir()
+        for i in range(20):
+            picture(i).save(tmp_path / "data" / f"{i:02}.png")
+    else:
+        rows = [f"k{i},{('open', 'close')[i % 2]} it {i}\n" for i in range(20)]
+        (tmp_path / "data.csv").write_text("id,text\n" + "".join(rows))
+    place = tmp_path / ("data" if kind == "images" else "data.csv")
+    own = {"texts": {"model": "none", "text_features": 64}, "images": {"model": f"{tmp_path / 'own.py'}:build"}}
+    (tmp_path / "own.py").write_text(OWN)
+    more = own.get(kind, {}) | ({"image_size": 8} if kind == "images" else {})
+    settings = make({"kind": kind, "per_round": 8, "rounds": 1, "keep": "statistics"} | RIDGE | more)
+    with Project.create(tmp_path / "p", settings) as project:
+        project.store.add_person("Ada")
+        project.add(read_like(None, kind, place, "text", TableOptions()))
+        while not project.advance().finished:
+            answer(project, name=lambda project, item: f"class {item % 2}")
+        item, gone, *_ = [i for i in sorted(project.store.labels()) if i not in held_items(project)]
+        unlabelled = next(i for i in range(20) if i not in project.store.labels())
+        never = project.forget([f"#{unlabelled}"]).sentences
+        assert never[0] == "proof: they were in no sums; the model is fitted to the sums and examples that are left"
+        report = project.forget([f"#{item}"])
+        assert report.difference < 1e-5
+        proof, as_before, stays = report.sentences
+        assert proof.startswith("proof: taken out of the sums and put back, they give the old sums up to ")
+        assert as_before.startswith("not as if they had never been there: how strongly the model is regularised")
+        what = {
+            "texts": "how common words are",
+            "tables": "names of categories",
+            "images": "means and deviations of the",
+        }
+        assert stays.startswith(f"stays: {what[kind]}")
+        assert stays == never[-1]
+        if kind == "images":
+            (place / f"{gone:02}.png").write_text("no image")
+        else:
+            place.write_text("".join(line + "\n" for line in place.read_text().splitlines() if f"k{gone}," not in line))
+        with pytest.raises(
+            InputError, match=r"no longer has '.*'; restore it, so that what was learned from it can be"
+        ):
+            project.forget([f"#{gone}"])
+        assert gone in project.store.labels()

@@ -15,7 +15,7 @@ from PIL import Image
 from accuacl.base.errors import InputError
 from accuacl.cli import app
 from accuacl.experiments import Journal, checkpoints, models
-from accuacl.labeling.project import Project, Tasks, export, make, read_images, read_vectors
+from accuacl.labeling.project import Project, Tasks, export, make, read_images, read_texts, read_vectors
 from accuacl.labeling.project.loader import load
 from accuacl.labeling.project.people_steps import PeopleSteps
 from accuacl.labeling.store import Store
@@ -132,7 +132,8 @@ def pictures(place, count=10):
     place.mkdir()
     for i in range(count):
         noise = np.random.default_rng(i).integers(0, 60, (40, 52, 3)) + (190 if i % 2 else 0)
-        Image.fromarray(noise.astype(np.uint8)).save(place / f"{i}.png")
+        grey = (257 * noise[:, :, 0]).astype(np.uint16)  # of 16 bits: the first two
+        Image.fromarray(noise.astype(np.uint8) if i > 1 else grey).save(place / f"{i}.png")
     return place
 
 
@@ -207,6 +208,24 @@ def test_a_model_of_texts_says_the_same_alone(tmp_path):
         names = [one.name for one in project.store.classes()]
         said = [names.index(row["class"]) for row in table(tmp_path / "e" / "predictions.csv")]
         assert said == expected.argmax(axis=1).tolist()
+
+
+def test_ones_own_model_of_texts_says_the_same_alone(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\n"
+        "def build(): return lambda texts: np.array([[t.count(c) for c in 'opencls'] for t in texts], np.float32)\n"
+    )
+    (tmp_path / "t.csv").write_text("text\n" + "".join(f"{('open', 'close')[i % 2]} it {i}\n" for i in range(20)))
+    settings = make({"kind": "texts", "model": f"{tmp_path / 'own.py'}:build", "per_round": 8, "rounds": 1})
+    with Project.create(tmp_path / "p", settings) as project:
+        project.store.add_person("Ada")
+        project.add(read_texts(tmp_path / "t.csv", "text"))
+        while not project.advance().finished:
+            answer(project, name=lambda project, item: project.item(item).text.split()[0])
+        export(project, tmp_path / "e", None, "text", quiet)
+        (tmp_path / "own.py").unlink()  # the export has its own
+        found = load(tmp_path / "e").probabilities([project.item(i).text for i in range(20)])
+        assert np.allclose(found, own_probabilities(project, range(20)), atol=1e-5)
 
 
 @pytest.mark.skipif(not has_pretrained(), reason="the extra `label` is not installed")

@@ -22,6 +22,7 @@ from accuacl.labeling.project import add_gold, likely_mistakes, measure_quality,
 from accuacl.labeling.project.estimates import share
 from accuacl.labeling.project.quality import cohen, doubtful, fleiss
 from accuacl.labeling.project.rounds import asked_twice
+from commands import accuacl
 from effort import times
 from scripted import answer, blobs, class_of, finish, new_project, texts_project, truth
 
@@ -306,3 +307,38 @@ def test_nothing_is_doubted_before_there_is_a_model(tmp_path):
         project.advance()
         answer(project, 3)
         assert likely_mistakes(project) == {}
+
+
+def test_the_commands_name_gold_items_and_show_how_well_people_agree(tmp_path):
+    """Names are shown as they are, whatever marks they have, and shortened in columns."""
+    with new_project(tmp_path / "p", overlap=1.0) as project:
+        project.advance()
+        store = project.store
+        (ada,), bob = store.people(), store.person_of(store.add_person("[red]Bob"))
+        cleo = store.person_of(store.add_person("Cleo"))
+        for i in range(13):
+            store.add_class(f"[bold]class {i}" if i else "a class with a very long name")
+        items = [pick.item for pick in store.picks(0, 0)]
+        for i, item in enumerate(items):
+            for person in (ada, (bob, cleo)[i % 2]):  # two pairs of people
+                store.label(person, item, i // 2 + (person is bob and i == 0), uuid.uuid4().hex)
+        (tmp_path / "gold.csv").write_text(
+            "item,class\n" + "".join(f"{i},a class with a very long name\n" for i in items)
+        )
+    gold = accuacl("project", "gold", tmp_path / "p", tmp_path / "gold.csv")
+    assert (gold.returncode, gold.stderr) == (0, "")
+    assert gold.stdout == "8 gold items, of which 8 are labelled so far; 8 in all\n"
+    status = accuacl("project", "status", tmp_path / "p")
+    assert (status.returncode, status.stderr) == (0, "")
+    lines = status.stdout.splitlines()
+    assert "labels by class (8 labels, 13 names):" in lines
+    assert any("2 a class with a very lon…" in line for line in lines)
+    assert any("2 [bold]class 1" in line for line in lines)
+    assert any(line.startswith("8 examples have labels of several people: they agree in 88 %") for line in lines)
+    kappas = [line for line in lines if "Cohen's kappa" in line]
+    assert [line.partition(":")[0].strip() for line in kappas] == ["Ada and [red]Bob", "Ada and Cleo"]
+    assert kappas[1].endswith(f"Cohen's kappa {cohen(range(4), range(4)).text} on 4")
+    assert [line.partition(" %")[0] for line in lines if line.startswith("gold items")] == [
+        f"gold items: {name} {share}"
+        for name, share in (("Ada", "25 (7 to 59)"), ("[red]Bob", "0 (0 to 49)"), ("Cleo", "25 (5 to 70)"))
+    ]

@@ -16,6 +16,7 @@ from accuacl.base.errors import InputError
 from accuacl.experiments import Journal, make, read_steps
 from accuacl.experiments.journal import weight_files
 from journals import records
+from scripted import answer, new_project
 
 CONFIG = make({})
 
@@ -139,3 +140,36 @@ def test_a_thousand_tasks_and_rounds(tmp_path):
         (journal.weights / "1000.safetensors").write_bytes(b"mine")
         assert {path.stem for path in weight_files(journal.weights)} == set(names)
     assert [step.task for step in read_steps(tmp_path / "journal.sqlite", "query")] == [2, 999, 1000]
+
+
+@pytest.mark.posix
+def test_a_project_is_shown_without_the_right_to_write():
+    """Its store of labels is copied aside, and the copy removed."""
+    with tempfile.TemporaryDirectory() as place:  # one that others may look into
+        os.chmod(place, 0o755)
+        folder, aside = Path(place) / "p", Path(place) / "aside"
+        with new_project(folder) as project:
+            project.advance()
+            answer(project, 3)
+        aside.mkdir()
+        os.chmod(aside, 0o777)  # where temporary files go
+        before = contents(folder)
+        every = [folder, *folder.rglob("*")]
+        for path in every:
+            path.chmod(0o444 if path.is_file() else 0o555)
+        code = (
+            "import os, sys; from commands import accuacl\n"
+            "accuacl('project', 'status', sys.argv[1])  # loads all that it needs, which others may not read\n"
+            "if os.geteuid() == 0: os.setuid(65534)  # root may write anywhere\n"
+            "assert not os.access(sys.argv[1], os.W_OK)\n"
+            "said = accuacl('project', 'status', sys.argv[1]); print(said.stdout, said.stderr)\n"
+        )
+        paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "TMPDIR": str(aside)}
+        command = [sys.executable, "-c", code, folder]
+        done = subprocess.run(command, env=os.environ | paths, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert "labels by person: Ada 3" in done.stdout
+        assert contents(folder) == before
+        assert list(aside.iterdir()) == []
+        for path in every:
+            path.chmod(0o755)

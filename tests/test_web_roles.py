@@ -224,6 +224,10 @@ def test_proposals_guidelines_and_flags(lead, annotator, project):
     for client, shown in ((lead, [item]), (annotator, [])):  # he is still to label it himself
         (guideline,) = client.get("/api/guidelines").json()["classes"]
         assert (guideline["name"], [one["item"] for one in guideline["examples"]]) == ("cat", shown)
+    other = lead.post("/api/next", json={}).json()["pick"]["item"]
+    lead.post("/api/classes/0/example", json={"item": other}).raise_for_status()
+    (guideline,) = lead.get("/api/guidelines").json()["classes"]
+    assert [one["item"] for one in guideline["examples"]] == [item, other]
     assert annotator.post("/api/flag", json={"item": item, "reason": "?", "request": "flag-it-1"}).status_code == 200
     assert f'value="{item}"' in lead.get("/review?show=flagged").text
     assert lead.post("/api/unflag", json={"items": [item]}).json() == {"changed": 1}

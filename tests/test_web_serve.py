@@ -33,8 +33,11 @@ def said(monkeypatch):
     return []
 
 
-def test_the_command_serves_this_machine_alone(project):
-    command = [sys.executable, "-c", CLI, "project", "serve", str(project.directory), "--port", "0", "--person", "Ada"]
+@pytest.mark.parametrize("several", [False, True], ids=["a project", "a folder for projects"])
+def test_the_command_serves_this_machine_alone(project, tmp_path, several):
+    place = tmp_path / "projects" if several else project.directory
+    place.mkdir(exist_ok=True)
+    command = [sys.executable, "-c", CLI, "project", "serve", str(place), "--port", "0", "--person", "Ada"]
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=buffered)
     try:

@@ -134,9 +134,11 @@ def test_which_directories_are_folders_of_projects(folder, tmp_path):
 
 def test_the_command_refuses_what_it_cannot_serve(folder, tmp_path):
     (folder / "notes.txt").write_text("x")
+    (tmp_path / "empty").mkdir()
     for arguments, text in [
         ([str(folder)], "is not a project"),
         ([str(tmp_path), "--overlap", "0.5"], "is not a project"),
+        ([str(tmp_path / "empty"), "--overlap", "0.5"], "--overlap is for one project"),
         ([str(folder), "--data", str(folder / "notes.txt")], "is not a folder"),
         ([str(folder), "--proxy-user-header", "Remote-User"], "needs --proxy-address"),
         ([str(folder), "--proxy-lead", "Ada"], "go with --proxy-user-header"),

@@ -430,6 +430,8 @@ WRONG = {
     "words": ("a.json", '[{"label": 1, "embedding": ["a"]}]', "give lists of numbers"),
     "widths": ("a.json", '[{"label": 1, "embedding": []}]', "give lists of numbers"),
     "fraction": ("a.json", '[{"label": 1.5, "n": 1}]', "row 0 has the label 1.5"),
+    "no task": ("a.csv", "n,label,task\n1,a,1\n2,b,\n", "line 3 has no task; give a whole number or a text"),
+    "half a task": ("a.json", '[{"label": 1, "n": 1, "task": 1.5}]', "row 0 has 1.5 under 'task'; give a whole number"),
     "utf16": ("a.csv", "n,label\n1,a\n".encode("utf-16"), "is not text in UTF-8"),
     "no parquet": ("a.parquet", "n", "is not a readable Parquet file"),
     "no arrow": ("a.arrow", "n", "is not a readable Arrow file"),

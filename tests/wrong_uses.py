@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import safetensors.numpy
 from PIL import Image
 
 # Values that the settings of `run` refuse.
@@ -241,8 +242,10 @@ SELECT = """
 --pool pool.parquet --budget 3 --out out.csv --strategy badge --address 10.0.0.1:6379
 --pool pool.parquet --budget 3 --out out.csv --strategy badge --engine cloud
 --pool norows.parquet --budget 3 --out out.csv --strategy badge  # pool
---pool norows.parquet --budget 3 --out out.csv --strategy entropy
-""".splitlines()[1:-1]
+--pool norows.parquet --budget 3 --out out.csv --strategy entropy  # the pool has no rows
+--pool latin.parquet --budget 3 --out out.csv  # latin.parquet
+--pool pool.parquet --budget 3 --out out.csv --exclude latin.parquet
+""".splitlines()[1:]
 
 EMBED = """
 
@@ -284,7 +287,12 @@ EMBED = """
 --data x.npy --out out --model net.py:build --column zz
 --data x.npy --out out --model net.py:build --id-column zz
 --data sizes --out out --model net.py:build --column zz
-""".splitlines()[1:-1]
+--data latin.parquet --out out --model net.py:build  # latin.parquet
+--data 'nothing*.parquet' --out out --model net.py:build  # nothing*.parquet
+--data x.npy --out out --model net.py:build --weights other.safetensors
+--data list.jsonl --out out --model net.py:build  # line 2 is not a readable image (the row has no image)
+--data x.npy --out pool --model net.py:build  # manifest.json is not the record of a pool
+""".splitlines()[1:]
 
 PROJECT = """
 
@@ -351,6 +359,15 @@ new p --table twicecolumn.csv
 new p --table texts.csv --id-column nothing
 new p --table texts.csv --label-column nothing
 new p --table texts.csv --ignore nothing
+new p --table latin.parquet
+new p --texts latin.parquet --column id
+new p --table twonames.parquet  # two columns with the same name
+new p --files words.txt --model net.py:build  # words.txt is not a folder
+new p --images sizes/train --model net.py:flat --image-size 5
+new p --images sizes/train --model net.py:flat --image-size 4 --weights other.safetensors
+gold nowhere numbers.csv  # nowhere
+gold full numbers.csv  # full
+serve empty --overlap 0.5
 add
 add nowhere --images badimages  # nowhere
 add full --images badimages  # full
@@ -373,8 +390,8 @@ label full --from numbers.csv  # full
 label
 push nowhere --label-studio http://127.0.0.1:1  # nowhere
 push full --label-studio http://127.0.0.1:1  # full
-pull nowhere --label-studio http://127.0.0.1:1
-""".splitlines()[1:-1]
+pull nowhere --label-studio http://127.0.0.1:1  # nowhere
+""".splitlines()[1:]
 
 OTHERS = """
 nothing
@@ -423,6 +440,12 @@ report numbers.csv --out r.pdf --format html
 report numbers.csv --out r.md --format latex
 report numbers.csv --out r.html --format csv
 doctor stray
+sweep grid.yaml --only strategy=uniform --only strategy=entropy
+paper efficiency --only tasks=1
+paper efficiency --out times
+run --benchmark shards --classes-per-task 1 --out o  # different columns
+run --benchmark narrow --classes-per-task 1 --out o  # test.csv has no column of numbers b
+run --benchmark latin.parquet --classes-per-task 1 --out o  # latin.parquet
 """.strip().splitlines()
 
 # Tried by somebody who had not seen the others.
@@ -769,6 +792,9 @@ def small():
 
 def text():
     return "a net"
+
+def flat():
+    return nn.Sequential(nn.Flatten(), nn.Linear(48, 4), nn.ReLU(), nn.Linear(4, 3))
 """
 REGISTERED = "from accuacl import register\n{}\n"
 FILES = {
@@ -835,6 +861,11 @@ FILES = {
     "required.py": REGISTERED.format('register("mine")(lambda query, *, heat: 0)'),
     "three.py": REGISTERED.format('register("mine")(3)'),
     "full/mine.txt": "somebody's file\n",
+    "times/efficiency.csv": "a,b\n1,2\n",
+    "pool/manifest.json": "[]",
+    "list.jsonl": '{"id": "a", "image": "sizes/train/cat/0.png"}\n{"id": "b", "image": null}\n',
+    "narrow/train.csv": "a,b,label\n1,2,x\n2,3,y\n",
+    "narrow/test.csv": "a,label\n1,x\n2,y\n",
     "badimages/train/cat/0.png": "no image",
     "badimages/test/cat/0.png": "no image",
 }
@@ -879,6 +910,15 @@ def place(folder: Path) -> None:
     whole = (folder / "pool.parquet").read_bytes()
     (folder / "cut.parquet").write_bytes(whole[: len(whole) // 2])
     (folder / "middle.parquet").write_bytes(whole[:10] + b"\xff" * 100 + whole[110:])
+    names = pa.array([b"a", b"\xe4", b"b", b"c", b"d", b"e"], pa.binary()).view(pa.string())  # in Latin-1
+    latin = pool | {"id": names, "probability": p.tolist(), "label": ["x", "y"] * 3}
+    pq.write_table(pa.table(latin), folder / "latin.parquet")
+    pq.write_table(pa.table([[1.0, 2.0]] * 2, names=["a", "a"]), folder / "twonames.parquet")
+    (folder / "shards").mkdir()
+    png = (folder / "sizes" / "train" / "cat" / "0.png").read_bytes()
+    for name, more in (("train-0", {}), ("train-1", {"extra": [1, 2]}), ("test", {})):
+        pq.write_table(pa.table({"image": [png] * 2, "label": [0, 1]} | more), folder / "shards" / f"{name}.parquet")
+    safetensors.numpy.save_file({"other": np.ones(3, np.float32)}, folder / "other.safetensors")
     (folder / "utf16.csv").write_bytes("id,a\n1,2\n".encode("utf-16"))
     _odd_arrays(folder)
 

@@ -105,7 +105,9 @@ def read(file: str, parquet: pq.ParquetFile, number: int | None, columns: Sequen
     """Record batches of a row group (None: of all); what cannot be read is refused with its place."""
     groups = None if number is None else [number]
     try:
-        yield from parquet.iter_batches(rows, row_groups=groups, columns=list(columns), use_threads=False)
+        for batch in parquet.iter_batches(rows, row_groups=groups, columns=list(columns), use_threads=False):
+            batch.validate(full=True)  # texts that are not UTF-8, say
+            yield batch
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             f"{file}, row group {number or 0} cannot be read ({_why(error)}); write the file again."

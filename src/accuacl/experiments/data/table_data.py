@@ -169,6 +169,7 @@ def _is_encoded(path: Path, column: str) -> bool:
 
 
 def _encoded(files: Sequence[Path], column: str) -> Iterator[RawImage]:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     for path in files:
@@ -181,7 +182,7 @@ def _encoded(files: Sequence[Path], column: str) -> Iterator[RawImage]:
                 for image in images.to_pylist():
                     yield f"{path}, row {row}", functools.partial(bytes, image or b"")
                     row += 1
-        except OSError as error:
+        except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path} is damaged after row {row} ({reason(error)}); download it again.") from error
 
 
@@ -293,7 +294,8 @@ def _given(table: DataTable, name: str) -> NDArray[Any]:
     values = table.values(name)
     for row, value in enumerate(values):
         if not isinstance(value, int | str):
-            raise InputError(f"{table.where(row)} has no {name}; give a whole number or a text in every row.")
+            has = f"no {name}" if value is None else f"{value} under {name!r}"
+            raise InputError(f"{table.where(row)} has {has}; give a whole number or a text in every row.")
     return np.array(values)
 
 

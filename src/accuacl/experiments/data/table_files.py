@@ -91,7 +91,9 @@ def read_columnar(path: Path, without: str = "") -> DataTable:
     file = open_columnar(path)
     columns = [name for name in file.schema_arrow.names if name != without] if without else None
     try:
-        return DataTable(path, file.read(columns=columns))
+        table = file.read(columns=columns)
+        table.validate(full=True)  # texts that are not UTF-8, say
+        return DataTable(path, table)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is damaged ({reason(error)}); write it again.") from error
 
@@ -169,7 +171,9 @@ def _column(path: Path, name: str, rows: list[dict[str, Any]]) -> Any:
     try:
         return pa.array([row.get(name) for row in rows])
     except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
-        raise InputError(f"{path}: {name} cannot be a column ({reason(error)}); give values of one kind.") from None
+        # half of a pair of surrogates, which JSON lets through
+        to_do = "remove that character" if isinstance(error, UnicodeEncodeError) else "give values of one kind"
+        raise InputError(f"{path}: {name} cannot be a column ({reason(error)}); {to_do}.") from None
 
 
 def _read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], list[int]]:

@@ -149,8 +149,8 @@ def _load(module: nn.Module, weights: dict[str, Tensor], file: Path) -> None:
     try:
         module.load_state_dict(weights)
     except RuntimeError as error:
-        why = one_line(error)
-        raise InputError(f"the weights in {file} do not fit the model: {why}") from None
+        why = one_line(error).rstrip(".")
+        raise InputError(f"the weights in {file} do not fit the model: {why}; give its own.") from None
 
 
 def _recorded(journal: Path) -> tuple[dict[str, Any], list[int]]:

@@ -70,7 +70,10 @@ def _open(source: str, options: ReadOptions, numbers: Sequence[str]) -> Inputs:
             _no_columns(source, options)
             return ImageFolder(source, images, options)
         return ParquetInputs(parquet, options, numbers)
-    return ParquetInputs(files_of(source, "data"), options, numbers)
+    parquet = files_of(source, "data")
+    if not parquet:
+        raise InputError(f"{source} names no Parquet files; give a file, a folder or a pattern.")
+    return ParquetInputs(parquet, options, numbers)
 
 
 def _no_columns(source: str, options: ReadOptions) -> None:

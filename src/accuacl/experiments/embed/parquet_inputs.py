@@ -92,8 +92,6 @@ class ParquetInputs:
     """
 
     def __init__(self, files: list[str], options: ReadOptions, numbers: Sequence[str]) -> None:
-        if not files:
-            raise InputError("there are no Parquet files of that name; give a file, a folder or a pattern.")
         self.files = files
         self.row_groups: list[RowGroup] = []
         self.width = 0  # of vectors

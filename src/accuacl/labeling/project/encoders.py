@@ -144,7 +144,8 @@ def _own_network(settings: ProjectSettings) -> nn.Module:
         try:
             network.load_state_dict(safetensors.torch.load_file(settings.weights))
         except Exception as error:  # safetensors has its own, torch says RuntimeError
-            raise InputError(f"{settings.weights} does not fit {settings.model}: {one_line(error)}.") from None
+            why = one_line(error).rstrip(".")
+            raise InputError(f"{settings.weights} does not fit {settings.model}: {why}; give its own.") from None
     return network
 
 

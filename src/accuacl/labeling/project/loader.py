@@ -103,8 +103,8 @@ def kernel_features(
 ) -> Tensor:
     """The kernel between rows and support rows: a sum of terms (kernel, first column, last + 1, weight).
 
-    Each is of rows at length 1: the cosine (linear), exp(-distance^2) (gaussian), or that of an infinitely wide random
-    layer, squared (arc-cosine). reference: rows to whose 10 nearest each row moves halfway first.
+    Each is of rows at length 1: the cosine (linear) or exp(-distance^2) (gaussian). reference: rows to whose 10 nearest
+    each row moves halfway first.
     """
     total = torch.zeros(1)
     for name, first, end, weight in terms:
@@ -119,9 +119,6 @@ def kernel_features(
         there = (rows != 0).any(1, keepdim=True).float(), (others != 0).any(1)[None, :].float()
         if name == "gaussian":
             value = torch.exp(2 * value - there[0] - there[1])
-        elif name == "arc-cosine":
-            angle = torch.acos(value)
-            value = ((torch.sin(angle) + (torch.pi - angle) * value) / torch.pi) ** 2 * there[0] * there[1]
         total = total + weight * value
     return total
 

@@ -95,7 +95,7 @@ def read_texts(path: Path, column: str, tasks: str | None = "", label_column: st
             raise InputError(f"{table.where(row)} has a text longer than {LONGEST_TEXT} characters; shorten it.")
         else:
             kept.append(row)
-            texts.append(_encodable(path, row, text))
+            texts.append(text)
     if not texts:
         raise InputError(f"{path} has no texts; give at least one.")
     return NewItems(
@@ -131,7 +131,7 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
         raise InputError(f"{path} has no columns to learn from; give a table that has some.")
     for number, row in enumerate(rows):
         for value in filter(lambda value: isinstance(value, str), row.values()):
-            if len(_encodable(path, number, value)) > LONGEST_TEXT:
+            if len(value) > LONGEST_TEXT:
                 raise InputError(f"{path}: row {number} has a value longer than {LONGEST_TEXT} characters; shorten it.")
     return NewItems(
         "tables",
@@ -215,19 +215,11 @@ def _unique_names(path: Path, given: Any) -> list[str]:
     given = list(given)
     if None in given:
         raise InputError(f"{path}: row {given.index(None)} has no id; give every row an id, or none of them.")
-    names = [_encodable(path, number, str(name)) for number, name in enumerate(given)]
+    names = [str(name) for name in given]
     name, times = Counter(names).most_common(1)[0] if names else ("", 0)
     if times > 1:
         raise InputError(f"{path}: the id {name!r} occurs more than once; give every row its own.")
     return names
-
-
-def _encodable(path: Path, number: int, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a pair, which JSON lets through
-        raise InputError(f"{path}: row {number} has characters that cannot be written as UTF-8; fix it.") from None
-    return text
 
 
 def _check_ignored(path: Path, schema: Any, names: list[str], ignored: Sequence[str]) -> None:
