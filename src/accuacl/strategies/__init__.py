@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     api=(
-        "WITHOUT_MEMORY Query Selection TooLarge bytes_needed get_strategy needs select warn_without_memory "
+        "WITHOUT_MEMORY BadAnswer Query Selection TooLarge bytes_needed get_strategy needs select warn_without_memory "
         "whole_number"
     ),
     coverage="in_sample_order sample_hashes sample_size usual_sample",

@@ -196,43 +196,47 @@ def select(
     return picked if pool.ids is None else replace(picked, ids=pool.ids[picked.indices])
 
 
+class BadAnswer(InputError):
+    """A strategy's answer does not fit the query."""
+
+
 def check_answer(name: str, strategy: Callable[..., Any], picked: Any, query: Query) -> Selection:
     """Return a strategy's answer if it fits the query; refuse it otherwise."""
     who = with_place(f"the strategy {name}", strategy)
     if not isinstance(picked, Selection):
-        raise InputError(f"{who} gave {a_type(picked)}; return Selection(indices, scores).")
+        raise BadAnswer(f"{who} gave {a_type(picked)}; return Selection(indices, scores).")
     indices = picked.indices
     if not isinstance(indices, np.ndarray) or indices.dtype.kind not in "iu" or indices.ndim != 1:
         shape = f" of {indices.dtype}, shape {indices.shape}" if isinstance(indices, np.ndarray) else ""
-        raise InputError(
+        raise BadAnswer(
             f"{who} gave indices that are {a_type(indices)}{shape}; give whole numbers in one dimension, "
             "such as np.argsort(...)[: query.count]."
         )
     n = len(query.pool)
     if len(indices) != query.count:
-        raise InputError(f"{who} picked {len(indices)} rows; pick query.count of them, here {query.count}.")
+        raise BadAnswer(f"{who} picked {len(indices)} rows; pick query.count of them, here {query.count}.")
     outside = indices[(indices < 0) | (indices >= n)]
     if len(outside):
-        raise InputError(f"{who} picked row {outside[0]}, but the pool has the rows 0 to {n - 1}.")
+        raise BadAnswer(f"{who} picked row {outside[0]}, but the pool has the rows 0 to {n - 1}.")
     rows, counts = np.unique(indices, return_counts=True)
     if len(rows) < len(indices):
-        raise InputError(f"{who} picked row {rows[counts.argmax()]} {counts.max()} times; pick different rows.")
+        raise BadAnswer(f"{who} picked row {rows[counts.argmax()]} {counts.max()} times; pick different rows.")
     _check_scores(who, picked)
     return picked
 
 
 def _check_scores(who: str, picked: Selection) -> None:
     if not isinstance(picked.scores, dict):
-        raise InputError(f"{who} gave scores that are {a_type(picked.scores)}; give a dict of arrays, or {{}}.")
+        raise BadAnswer(f"{who} gave scores that are {a_type(picked.scores)}; give a dict of arrays, or {{}}.")
     for score, values in picked.scores.items():
         if not isinstance(values, np.ndarray) or values.shape != picked.indices.shape or values.dtype.kind not in "fiu":
             shape = f" of {values.dtype}, shape {values.shape}" if isinstance(values, np.ndarray) else ""
-            raise InputError(
+            raise BadAnswer(
                 f"{who} gave the score {score!r} as {a_type(values)}{shape}; give an array with one number per pick."
             )
         if not np.isfinite(values).all():
             pick = int(np.argmax(~np.isfinite(values)))
-            raise InputError(f"{who} gave the score {score!r} of pick {pick} as {values[pick]}; all must be finite.")
+            raise BadAnswer(f"{who} gave the score {score!r} of pick {pick} as {values[pick]}; all must be finite.")
 
 
 def warn_without_memory(strategy: str, memory: object, past: int | None, options: Mapping[str, Any]) -> None:
