@@ -1,4 +1,4 @@
-"""The README: short, wrapped alike, and with addresses that hold on the page of a package index too."""
+"""The README: short, wrapped alike, true to its first example, and with addresses that hold on the page of a package index too."""
 
 from __future__ import annotations
 
@@ -39,3 +39,13 @@ def test_an_index_is_given_whole_addresses_once_the_repository_has_one():
     assert whole_addresses("[a](#b) [c](https://d.invalid/e)", "https://host.invalid", at) == (
         "[a](#b) [c](https://d.invalid/e)"
     )
+
+
+def test_its_first_example_prints_the_accuracies_that_it_quotes(capsys):
+    code, quoted = re.search(r"(?s)## Ten lines\n\n```python\n(.*?)```\n\n(.*?)```", TEXT).groups()
+    exec(code, {})
+    printed = dict(line.split() for line in capsys.readouterr().out.splitlines())
+    assert list(printed) == ["uniform", "coverage"]
+    at_random, by_coverage = (f"{100 * float(accuracy):.1f} %" for accuracy in printed.values())
+    assert f"30 labels at random, {at_random} (" in quoted
+    assert f"`coverage` chose,\n{by_coverage}." in quoted
