@@ -1,4 +1,4 @@
-"""The README: short, wrapped alike, true to its first example, and with addresses that hold on the page of a package index too."""
+"""The README: short, wrapped alike, true to its first example; its addresses hold on the page of a package index."""
 
 from __future__ import annotations
 
