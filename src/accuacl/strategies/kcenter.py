@@ -9,25 +9,24 @@ from accuacl.features import Array
 from accuacl.strategies.api import Query, Selection, embeddings_only
 from accuacl.strategies.ranking import round_off
 
-ROWS = 1024  # rows of the mean and of the picks' distances computed at a time
-FARTHEST_ROWS = 2048  # rows of the pool compared with centres at a time
-ACTIVE = 1500  # how many rows at most have distances that are kept up to date
-PAIRS = 1 << 16  # numbers in one block of exact differences, small enough for the cache
+ROWS = 1024  # the rows in a block when the mean and the distances between picks are computed
+FARTHEST_ROWS = 2048  # the rows of the pool in a block when they are compared with centres
+ACTIVE = 1500  # the most rows whose distances are updated at every pick
+PAIRS = 1 << 16  # the numbers in a block of exact differences: few enough for the processor's cache
 
 
 @embeddings_only
 def kcenter(query: Query) -> Selection:
-    """Picks, again and again, the example farthest from all those labelled or picked so far.
+    """Pick, again and again, the example that is farthest from all those labelled or picked so far.
 
-    The picks spread over the space.
-
-    With nothing labelled yet the first pick is the example farthest from the mean. Score: `distance` to the nearest
-    centre at the time of the pick.
+    The picks spread over the space of embeddings. If nothing is labelled yet, the first pick is the example farthest
+    from the mean. Score: `distance` of the example to the nearest centre when it was picked. Centres are the labelled
+    examples and the earlier picks.
 
     Reference: Sener and Savarese, "Active Learning for Convolutional Neural Networks: A Core-Set Approach", ICLR 2018.
 
-    Cost: O(n d (labelled + budget)) in matrix products; a row's distances are updated only when they can matter.
-    Memory: about 80 n bytes and some rows, never n x n.
+    Cost: O(n d (labelled + budget)) in matrix products; a row's distance is updated only when it might be the largest.
+    Memory: about 80 n bytes and some rows; no n x n matrix is made.
 
     >>> from accuacl import Features, select
     >>> pool = Features([[0.0], [1.0], [9.0], [10.0]], [[1.0]] * 4)
@@ -40,11 +39,11 @@ def kcenter(query: Query) -> Selection:
 
 @embeddings_only
 def kcenter_memory(query: Query) -> Selection:
-    """k-center greedy that also keeps its distance from the replay memory, whose examples are already labelled.
+    """Pick by k-center greedy, with the examples of the replay memory as centres beside the labelled ones.
 
-    The memory's examples are centres from the start, as the labelled ones are. Score: `distance`.
+    The picks then also keep their distance from examples of past tasks. Score: `distance`, as in `kcenter`.
 
-    Reference and cost: as kcenter, with the memory among the labelled.
+    Reference and cost: those of `kcenter`, with the memory counted among the labelled examples.
 
     >>> from accuacl import Features, select
     >>> pool = Features([[0.0], [1.0], [9.0], [10.0]], [[1.0]] * 4)
@@ -66,7 +65,7 @@ def _greedy(query: Query, start: list[Array]) -> Selection:
     while len(picks) < query.count:
         if picks or start:
             best, distance = _farthest(rough, exact)
-            if distance == 0:  # every example left is a copy of a centre
+            if distance == 0:  # every example that is left equals a centre, so the order of indices decides
                 left = np.setdiff1d(np.arange(len(pool)), picks)[: query.count - len(picks)]
                 picks += left.tolist()
                 tick(len(left))
@@ -82,7 +81,7 @@ def _greedy(query: Query, start: list[Array]) -> Selection:
 
 
 def _farthest(rough: Rough, exact: Exact) -> tuple[int, float | None]:
-    """The farthest row, ties to the smaller index, and its squared distance if it had to be computed."""
+    """Return the farthest row, of tied ones the first, and its squared distance, or None if it was not computed."""
     contenders = rough.contenders()
     if len(contenders) == 1:
         return int(contenders[0]), None
@@ -92,7 +91,7 @@ def _farthest(rough: Rough, exact: Exact) -> tuple[int, float | None]:
 
 
 def _reach(pool: Array, start: list[Array], picks: NDArray[np.int64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Distance of each pick from the nearest centre at its time; from the mean where there was none."""
+    """Return the distance of each pick from the nearest centre when it was picked, or from the mean without centres."""
     x = pool[picks].astype(np.float64) - mean
     best = np.full(len(x), np.inf)
     for i in range(0, len(x), ROWS):
@@ -108,7 +107,11 @@ def _reach(pool: Array, start: list[Array], picks: NDArray[np.int64], mean: NDAr
 
 
 def _nearest(x: NDArray[np.float64], centres: NDArray[np.float64], earlier: bool = False) -> NDArray[np.float64]:
-    """Squared distance of each x from its nearest centre (`earlier`: of those before it); no cancellation."""
+    """Return the squared distance of each row of x from its nearest centre; inf if there is none.
+
+    With `earlier`, the centres are the rows of x themselves, and only those before a row count. The nearest centre is
+    found by a matrix product; its distance is then computed from the difference, so that no digits cancel.
+    """
     near = np.square(centres).sum(axis=1) - 2 * (x @ centres.T)
     if earlier:
         near[np.triu_indices(len(x))] = np.inf
@@ -117,11 +120,12 @@ def _nearest(x: NDArray[np.float64], centres: NDArray[np.float64], earlier: bool
 
 
 class Rough:
-    """Squared distances to the nearest centre in float32, with a bound on their error, most of them out of date.
+    """Squared distances of rows to their nearest centre in float32, with a bound on the rounding error.
 
-    Distances only fall as centres are added, so an old one is an upper bound. Only the `active` rows, the farthest
-    when last looked at, are updated at every pick; the others when one of them might be the farthest.
-    Rows are centred on the mean and brought into float32's range first, so that no digits are lost to an offset.
+    Distances only fall as centres are added, so one that is out of date is an upper bound. Only the `active` rows,
+    which had the largest distances when they were chosen, are updated at every pick. All others are updated when one of
+    them might be the farthest. Rows are first centred on the mean and scaled into float32's range, so that an offset
+    costs no digits.
     """
 
     def __init__(self, pool: Array, mean: NDArray[np.float64], start: list[Array], chunk: int) -> None:
@@ -145,7 +149,7 @@ class Rough:
         self._refresh()
 
     def pick(self, row: int) -> None:
-        """Make a row of the pool a centre; only the active rows are updated now."""
+        """Make a row of the pool a centre; update the distances of the active rows only."""
         centre = self._centre(self.pool[row : row + 1])
         self.pending.append(centre)
         self.chosen[row] = True
@@ -157,19 +161,19 @@ class Rough:
         self.active_distance[self.active == row] = -np.inf
 
     def contenders(self) -> NDArray[np.int64]:
-        """The rows that may be the farthest, by index; the farthest is certainly among them."""
+        """Return, by index, the rows that may be the farthest within the error; the farthest is always among them."""
         farthest = self._among_active()
         if farthest is None:
             self._flush()
             farthest = self._among_active()
-        if farthest is None:  # more rows are tied than are active; all are up to date now
+        if farthest is None:  # more rows are tied than are active, so take them from all rows, now up to date
             farthest = _may_be_largest(
                 np.where(self.chosen, -np.inf, self.distance), self._error(self.squares, self.distance)
             )
         return farthest
 
     def _among_active(self) -> NDArray[np.int64] | None:
-        """The contenders if all of them are active."""
+        """Return the contenders if all of them are active rows; else None."""
         error = self._error(self.active_squares, self.active_distance)
         least = np.max(self.active_distance - error)
         if not least > self.outside or not np.isfinite(least):
@@ -177,7 +181,10 @@ class Rough:
         return self.active[_may_be_largest(self.active_distance, error)]
 
     def _error(self, squares: Array, distance: Array) -> Array:
-        """A bound on the error of |x|^2 + |c|^2 - 2 x.c for any centre c, by |c|^2 <= 2 |x|^2 + 2 distance."""
+        """Return a bound on the rounding error of |x|^2 + |c|^2 - 2 x.c, which holds for every centre c.
+
+        It uses |c|^2 <= 2 |x|^2 + 2 |x - c|^2.
+        """
         with np.errstate(invalid="ignore"):
             error = self.unit * (3.0 * squares + 2.0 * np.maximum(distance, 0)) + 1e-30
         return np.where(np.isfinite(error), error, 0)
@@ -195,7 +202,7 @@ class Rough:
             np.minimum(self.distance[i : i + self.rows], near, out=self.distance[i : i + self.rows])
 
     def _refresh(self) -> None:
-        """Choose the active rows again: the farthest by the distances known."""
+        """Choose the rows with the largest known distances as the active ones."""
         far = np.where(self.chosen, -np.inf, self.distance)
         cut = len(far) - self.size
         order = np.argpartition(far, cut) if cut > 0 else np.arange(len(far))
@@ -207,7 +214,7 @@ class Rough:
         self.active_distance = far[self.active]
 
     def _load(self, rows: Array) -> NDArray[np.float32]:
-        """Rows centred and scaled in float32, with a last column of ones."""
+        """Return the rows centred and scaled in float32, with a last column of ones."""
         out = self.buffer[: len(rows)]
         if len(rows) > len(out):
             out = np.ones((len(rows), len(self.mean) + 1), np.float32)
@@ -218,7 +225,7 @@ class Rough:
         return out
 
     def _centre(self, rows: Array) -> NDArray[np.float32]:
-        """Centres such that row @ centre + |row|^2 is the squared distance: -2 c, and |c|^2 in the last column."""
+        """Return centres c as rows [-2 c, |c|^2], so that loaded_row @ centre + |row|^2 is the squared distance."""
         out = self._load(rows) * np.float32(-2)
         out[:, -1] = squares_from(rows, self.mean) * self.scale**2
         return out
@@ -229,13 +236,13 @@ def _may_be_largest(value: Array, error: Array) -> NDArray[np.int64]:
 
 
 class Exact:
-    """Squared distances to the nearest centre in float64 by the definition, for the few rows that need them."""
+    """Squared distances to the nearest centre in float64, computed from differences for the few rows that need them."""
 
     def __init__(self, pool: Array, start: list[Array]) -> None:
         self.pool, self.start = pool, start
         self.picks: list[int] = []
         self.best = np.full(len(pool), np.inf)
-        self.seen = np.full(len(pool), -1)  # how many picks a row has been compared with; -1: not even with the start
+        self.seen = np.full(len(pool), -1)  # picks each row was compared with; -1: not even with `start`
 
     def __call__(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         for seen in np.unique(self.seen[rows]).tolist():
@@ -258,7 +265,7 @@ class Exact:
 
 
 def squares_from(rows: Array, point: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared distance of each row from the point; it does not depend on the other rows."""
+    """Return the squared distance of each row from the point; a row's result does not depend on the other rows."""
     out = np.empty(len(rows))
     size = max(1, PAIRS // max(1, rows.shape[1]))
     for i in range(0, len(rows), size):

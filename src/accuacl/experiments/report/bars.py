@@ -28,12 +28,12 @@ from accuacl.experiments.report.paper import times_accuacl
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHORTEST = 1e-3  # the fewest seconds that a bar on a logarithmic axis shows
-Bars = dict[str, tuple[float, float]]  # where each strategy's bar begins and ends
+SHORTEST = 1e-3  # seconds: shorter times are drawn like this one, because a logarithmic axis has no zero
+Bars = dict[str, tuple[float, float]]  # {strategy: (begin of its bar, end of its bar)}
 
 
 def picks(groups: Sequence[Group]) -> Figure | None:
-    """Class balance and query seconds in a setup, a panel of each for every learner; panels share their axis."""
+    """Draw class balance and query seconds in a setup, with a panel of each for every learner, on the same axes."""
     groups = [group for group in groups if group["strategy"] != "full"]
     legend = styles(group.strategy for group in groups)
     by_learner = grouped(groups, lambda group: group.learner)
@@ -96,10 +96,10 @@ def log_panel(
     legend: Mapping[str, LineStyle],
     size: tuple[float, float] | None = None,
 ) -> Panel:
-    """Horizontal bars on a logarithmic axis, with their names at the left and their numbers at the right.
+    """Return a panel of horizontal bars on a logarithmic axis, with names at the left and numbers at the right.
 
-    alt: what the bars are, to which their names and numbers are added. limits: the least and the greatest value that
-    panels with the same axis have.
+    alt: a description of the bars for people who cannot see them; names and numbers are added to it. limits: the least
+    and the greatest value of all panels with the same axis.
     """
 
     def draw(axes: Axes) -> None:
@@ -131,12 +131,12 @@ def _names(axes: Axes, labels: Sequence[str]) -> None:
 
 
 def _size(bars: Mapping[str, object]) -> tuple[float, float]:
-    """A panel's size: wider for long names, higher for many."""
+    """Return a panel's size: wider for long names, higher for many."""
     return 3.0 + 0.07 * max(0, max(map(len, bars)) - 16), 0.75 + 0.2 * len(bars)
 
 
 def short(seconds: float) -> str:
-    """The number with two digits, or in full from ten on.
+    """Return a number as text with two digits, or from ten on as a whole number.
 
     >>> short(0.0123), short(12.3), short(1234.0)
     ('0.012', '12', '1,234')
@@ -149,9 +149,9 @@ TITLE = "Time and memory of queries"
 
 
 def cost_blocks(rows: Sequence[Row]) -> list[Block]:
-    """Query times, as `read_query_times` gives them: a table and two plots for each size of pool.
+    """Return a table and two plots of query times for each size of pool. rows: as `read_query_times` returns them.
 
-    A strategy that lacks one of the sizes that others have is named, and left out: its sum would say too little.
+    A strategy that was not measured at all sizes is named and left out, because its sum cannot be compared.
     """
     blocks: list[Block] = []
     for (n, d, b), alike in grouped(rows, lambda row: (row["n"], row["d"], row["b"])).items():

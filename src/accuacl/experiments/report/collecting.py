@@ -1,6 +1,6 @@
 """The rows of a report: read from tables of results and directories of runs, checked, each run once.
 
-Several paths may be compared with each other: what tells their runs apart can be the baseline.
+Several paths may be compared with each other: the baseline can be a path, or a setting that differs between paths.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from accuacl.experiments.report.comparison import Baseline
 from accuacl.experiments.report.groups import SOURCE, show
 from accuacl.experiments.sweeps import has_query_times
 
-TABLE = "results.csv"  # as sweeps call theirs
-QUERIES = "efficiency.csv"  # as `accuacl paper efficiency` calls its table
+TABLE = "results.csv"  # the name under which sweeps write their table
+QUERIES = "efficiency.csv"  # the name under which `accuacl paper efficiency` writes its table
 NEEDED = ("average_accuracy", "forgetting")
 NUMBERS = (*NEEDED, "forgetting_max", "learning_accuracy", "calibration_error", *CLASS_METRICS)
 NESTED = {
@@ -28,7 +28,7 @@ NESTED = {
     "round_accuracy": 3,
     "found": 2,
     "rarest_labels": 2,
-}  # lists in lists, and how deep
+}  # {column of nested lists: their depth}
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RowSource:
 
 
 def read(paths: Sequence[Path]) -> dict[Path, list[RowSource]]:
-    """All tables and runs at each of these paths.
+    """Read all tables and runs at each of these paths.
 
     A file is a table of results. The directory of a run is that run alone, whatever lies below it. Any other directory
     is all runs and all tables called results.csv in it and below; no other file is opened. Tables of query times are
@@ -50,17 +50,17 @@ def read(paths: Sequence[Path]) -> dict[Path, list[RowSource]]:
 
 
 def query_tables(path: Path) -> list[Path]:
-    """All tables of query times at a path: a file, or those called efficiency.csv in a directory."""
+    """Return all tables of query times at a path: the file, or those called efficiency.csv in a directory."""
     if path.is_dir() and not is_run(path):
         return [table for table in sorted(path.rglob(QUERIES)) if has_query_times(table)]
     return [path] if has_query_times(path) else []
 
 
 def merge(rows_of: Mapping[Path, Sequence[Row]]) -> list[Row]:
-    """The rows of all paths, each run once: the one that finished last, if a run was found several times.
+    """Return the rows of all paths, each run once; if a run occurs several times, the one that finished last counts.
 
-    If two paths, neither of them inside the other, have the same run, finished at different times, the rows of all
-    paths are kept, and their column `source` says which they are from: a report then compares the paths.
+    If two paths, neither inside the other, have the same run, but finished at different times, the rows of all paths
+    are kept. Their column `source` then names the path, and the report compares the paths.
     """
     runs = {path: _newest(rows) for path, rows in rows_of.items()}
     nested = any(path.resolve() in other.resolve().parents for path in runs for other in runs)
@@ -75,7 +75,7 @@ def merge(rows_of: Mapping[Path, Sequence[Row]]) -> list[Row]:
 
 
 def _newest(rows: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
-    """Each run once, by its settings: the row that finished last."""
+    """Return {settings of a run: its row that finished last}."""
     newest: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         settings = tuple(row[name] for name in Config.model_fields)
@@ -89,16 +89,16 @@ def _finished(row: Row) -> str:
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
-    """What each path is called: its last part, unless another has the same."""
+    """Return a name for each path: its last part, unless another path has the same."""
     last = [path.absolute().name for path in paths]
     return {path: name if last.count(name) == 1 else str(path) for path, name in zip(paths, last, strict=True)}
 
 
 def path_baselines(rows_of: Mapping[Path, Sequence[Row]], rows: Sequence[Row]) -> dict[Path, Baseline | None]:
-    """If there are several paths, what tells the runs of each from those of the others: the path or some settings.
+    """Return, for each of several paths, a baseline that tells its runs from those of the others.
 
-    It is the path where the merged rows have the column `source`. A setting counts if it has one value in the path and
-    other values in another. None: no setting does.
+    If the merged rows have the column `source`, it is the path. Otherwise it is the settings that have one value in the
+    path and other values in another path; None if there are no such settings.
     """
     if len(rows_of) < 2:
         return {}
@@ -119,7 +119,7 @@ def path_baselines(rows_of: Mapping[Path, Sequence[Row]], rows: Sequence[Row]) -
 
 
 def given_baseline(given: str, of_paths: Mapping[Path, Baseline | None]) -> str | Baseline:
-    """The baseline of a path, given in any spelling; what is none of the paths is a name."""
+    """Return the baseline of the path that `given` names, in any spelling; if it names none, return `given` itself."""
     for path, baseline in of_paths.items():
         if given and path.resolve() == Path(given).resolve():
             if baseline is None:
@@ -132,7 +132,7 @@ def given_baseline(given: str, of_paths: Mapping[Path, Baseline | None]) -> str 
 
 
 def describe(sources: Mapping[Path, Sequence[RowSource]], queries: Mapping[Path, Sequence[Row]]) -> str:
-    """Where the rows were read from, as a sentence; queries: rows of query times by their table."""
+    """Return a sentence on where the rows were read from; queries: the rows of each table of query times."""
     found = list(chain.from_iterable(sources.values()))
     runs = [source.path for source in found if source.path.is_dir()]
     names = [f"{source.path} ({counted(len(source.rows), 'row')})" for source in found if source.path not in runs]
@@ -143,14 +143,14 @@ def describe(sources: Mapping[Path, Sequence[RowSource]], queries: Mapping[Path,
 
 
 def count_unfinished(paths: Sequence[Path]) -> int:
-    """How many runs in these directories have started but not finished."""
+    """Return how many runs in these directories have started but not finished."""
     folders = [path for path in paths if path.is_dir() and not is_run(path)]
     begun = {journal.parent.resolve() for folder in folders for journal in folder.rglob("journal.sqlite")}
     return sum(not is_run(run) for run in begun)
 
 
 def is_run(path: Path) -> bool:
-    """Whether this is the directory of a finished run."""
+    """Return whether this is the directory of a finished run."""
     return (path / "result.json").is_file()
 
 
@@ -182,12 +182,12 @@ def _read_table(path: Path) -> RowSource:
 def _read_run(run: Path) -> RowSource:
     if not (run / "journal.sqlite").is_file():
         raise InputError(f"{run} has a result.json but no journal.sqlite; restore it or leave the run out.")
-    row = run_row(run) | {"confusion": read_result(run).get("confusion")}  # which tables do not have
+    row = run_row(run) | {"confusion": read_result(run).get("confusion")}  # tables lack it
     return RowSource(run, [_checked(str(run), row)])
 
 
 def _checked(where: str, row: Row) -> Row:
-    """The row with its settings in their canonical form, once its numbers and lists were found well formed."""
+    """Check that the row's numbers and lists are well formed; return it with its settings in canonical form."""
     for name in NUMBERS:
         value = row.get(name)
         if name in NEEDED and value is None:
@@ -206,7 +206,7 @@ def _checked(where: str, row: Row) -> Row:
 
 
 def _is_nested(value: Any, depth: int) -> bool:
-    """Whether the value is lists, nested to this depth, of finite numbers or None."""
+    """Return whether the value is a list, nested to this depth, of finite numbers or None."""
     if depth:
         return isinstance(value, list) and bool(value) and all(_is_nested(item, depth - 1) for item in value)
     return value is None or (isinstance(value, int | float) and math.isfinite(value))

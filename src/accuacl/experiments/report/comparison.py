@@ -22,12 +22,12 @@ from accuacl.experiments.report.document import Table, TableCell, TableColumn, T
 from accuacl.experiments.report.groups import LEARNER_OPTIONS, LEARNER_SETTINGS, SOURCE, STRATEGY_SETTINGS, Group, show
 from accuacl.experiments.report.measures import MAIN_METRICS, METRICS, number
 
-FLIPS = 100_000  # random sign flips; up to 16 differences have no more than this, and all of them are tried
+FLIPS = 100_000  # random sign flips; up to 16 differences have fewer possible flips, so that all are tried
 LEVEL = 0.05
 BOUNDS = ("lower bound", "upper bound")
 USUAL = {"strategy": "uniform", "learner": "er", "memory_policy": "paper"}  # settings and their usual baselines
 BY_NAME = ("strategy", "learner", "memory_policy", SOURCE)  # settings whose values `--baseline` may name alone
-Labels = tuple[str, ...]  # what runs are called in the settings of a baseline
+Labels = tuple[str, ...]  # the values of a run in the settings of a baseline, as text
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Baseline:
     labels: Labels
 
     def of(self, group: Group) -> Labels:
-        """The group's labels in these settings."""
+        """Return the group's labels in these settings."""
         return labels_of(group, self.settings)
 
     def ignored(self, group: Group) -> set[str]:
-        """The settings in which the group and its baseline may differ."""
+        """Return the settings in which the group and its baseline may differ."""
         ignored = set(self.settings)
         if "strategy" in self.settings:
             ignored |= {name for name in STRATEGY_SETTINGS if name != SOURCE}
@@ -52,7 +52,7 @@ class Baseline:
         return ignored | ({"lam_from"} if "lam" in self.settings else set())
 
     def cell(self, group: Group) -> str:
-        """What the group has in common with its baseline, as a phrase."""
+        """Return a phrase that names the settings which the group has in common with its baseline."""
         ignored = self.ignored(group)
         words = [group.title_without(ignored)]
         for name, options in (("learner", LEARNER_SETTINGS), ("strategy", STRATEGY_SETTINGS)):
@@ -61,7 +61,7 @@ class Baseline:
         return ", ".join(words)
 
     def row(self, labels: Labels) -> str:
-        """Labels as tables have them: memory policies are called so, because strategies have the same names.
+        """Return labels as tables show them, with "memory policy" before policies, as strategies have the same names.
 
         >>> Baseline(("strategy", "memory_policy"), ("coverage", "paper")).row(("uniform", "coverage"))
         'uniform / memory policy coverage'
@@ -76,7 +76,7 @@ class Baseline:
         return ", ".join(f"{setting.replace('_', ' ')} {label}" for setting, label in pairs)
 
     def with_options(self, groups: Sequence[Group]) -> Baseline:
-        """The baseline with the options that all runs of its strategy or learner have.
+        """Return the baseline with those options added that all runs of its strategy or learner have.
 
         `coverage` is `coverage, sample 5000` if no run has another label that begins so.
         """
@@ -89,7 +89,7 @@ class Baseline:
 
 
 def labels_of(group: Group, settings: Sequence[str]) -> Labels:
-    """The group's values of these settings; strategies and learners have their further options in their labels."""
+    """Return the group's values of these settings; the labels of strategies and learners include their options."""
     apart = {SOURCE, "memory_policy", "sampling", *settings}
     return tuple(
         group.name_of(setting, apart) if setting in ("strategy", "learner") else show(group[setting])
@@ -98,15 +98,15 @@ def labels_of(group: Group, settings: Sequence[str]) -> Labels:
 
 
 def known_labels(settings: Sequence[str], groups: Sequence[Group]) -> list[Labels]:
-    """All labels that groups have in these settings, each once."""
+    """Return all labels that groups have in these settings, each once."""
     return list(dict.fromkeys(labels_of(group, settings) for group in groups))
 
 
 def find_baseline(given: str | Baseline, groups: Sequence[Group], usual: Baseline | None = None) -> Baseline | None:
-    """The baseline that was given; "": the usual one, or None if all runs have the same labels.
+    """Return the baseline that was given; for "" the usual one, or None if all runs have the same labels.
 
-    That is `usual`, or else uniform or the first strategy, the first learner or memory policy: the first of these that
-    some runs can be compared with.
+    The usual one is the first of these that some runs can be compared with: `usual`; uniform or the first strategy; the
+    first learner; the first memory policy.
     """
     if given:
         return named_baseline(given, groups)
@@ -120,7 +120,7 @@ def find_baseline(given: str | Baseline, groups: Sequence[Group], usual: Baselin
 
 
 def named_baseline(given: str | Baseline, groups: Sequence[Group]) -> Baseline:
-    """The baseline that was given, or the one of a name, of setting=value, or of several of these with commas."""
+    """Return the given baseline, or the one meant by a name, by setting=value, or by several of these with commas."""
     candidates = [given] if isinstance(given, Baseline) else _meant(given.strip().rstrip(", "))
     known = {baseline.settings: known_labels(baseline.settings, groups) for baseline in candidates}
     candidates = [baseline.with_options(groups) for baseline in candidates]
@@ -143,11 +143,11 @@ def named_baseline(given: str | Baseline, groups: Sequence[Group]) -> Baseline:
 
 
 def _meant(given: str) -> list[Baseline]:
-    """What a name, or settings with their values, may mean."""
+    """Return the baselines that a name, or settings with their values, may mean."""
     if "=" not in given:
         return [Baseline((setting,), (given,)) for setting in BY_NAME]
     settings, labels = [], []
-    for part in re.split(r",\s*(?=[\w -]*=)", given):  # options behind commas belong to a label
+    for part in re.split(r",\s*(?=[\w -]*=)", given):  # a comma without a `name=` behind it belongs to a label
         setting, _, label = part.partition("=")
         settings.append(_setting(setting, given))
         labels.append(label.strip())
@@ -166,7 +166,7 @@ def _setting(name: str, given: str) -> str:
 
 
 def why_nothing(groups: Sequence[Group]) -> str:
-    """Why no runs are compared, as a sentence."""
+    """Return a sentence that says why no runs are compared."""
     differing = tuple(name for name in Config.model_fields if name != "seed" and len({g[name] for g in groups}) > 1)
     text = "Nothing is compared: no two runs with the same seed differ only in strategy, learner or memory policy"
     if compare(groups, Baseline(differing, labels_of(groups[0], differing))):
@@ -177,11 +177,11 @@ def why_nothing(groups: Sequence[Group]) -> str:
 
 @dataclass(eq=False)
 class Compared:
-    """The differences of runs with these labels from the baseline: by metric and seed, one for each cell."""
+    """The differences from the baseline of runs with these labels: by metric and seed, a difference for each cell."""
 
     labels: tuple[str, ...]
     differences: dict[str, dict[int, list[float]]] = field(default_factory=lambda: {m: {} for m in MAIN_METRICS})
-    cells: dict[str, str] = field(default_factory=dict)  # with the number of labels a task, as a phrase
+    cells: dict[str, str] = field(default_factory=dict)  # {cell: a phrase for its number of labels per task}
 
     def add(self, cell: str, labels_a_task: str, seed: int, differences: Mapping[str, float]) -> None:
         self.cells[cell] = labels_a_task
@@ -189,7 +189,7 @@ class Compared:
             self.differences[metric].setdefault(seed, []).append(difference)
 
     def by_seed(self, metric: str) -> list[float]:
-        """One difference for each seed: the mean over its cells."""
+        """Return a difference for each seed: the mean over its cells."""
         return [float(np.mean(of_cells)) for of_cells in self.differences[metric].values()]
 
     @property
@@ -202,15 +202,15 @@ class Compared:
 
     @property
     def least_p(self) -> float:
-        """The smallest p that as many seeds can give: every difference has the same sign."""
+        """The smallest p that this number of seeds can give, when all differences have the same sign."""
         return 2 / 2**self.seeds
 
 
 def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) -> dict[str, list[Compared]]:
-    """By scale or by cell, the differences from the baseline over all cells that have both; `full` is left out.
+    """Return the differences from the baseline, by scale or by cell, over all cells that have both sides of a pair.
 
-    Runs with the same accuracies are the same run and count once: without this, a setting that made no difference (a
-    memory that was never full) would make one pair count twice.
+    `full` is left out. Runs with the same accuracies count as one run; otherwise a setting that made no difference,
+    such as the size of a memory that was never full, would make a pair count twice.
     """
     bases = [group for group in groups if baseline.of(group) == baseline.labels]
     comparisons: dict[str, dict[tuple[str, ...], Compared]] = {}
@@ -239,16 +239,17 @@ def _match(group: Group, base: Group, baseline: Baseline) -> bool:
 
 
 def _identity(group: Group, seed: int) -> str:
-    """The benchmark, learner, seed and accuracies of a run, whatever its settings; "" if these were not recorded."""
+    """Return a run's benchmark, learner, seed and accuracies as text; "" if the accuracies were not recorded."""
     matrix = next(row.get("accuracy_matrix") for row in group.rows if row["seed"] == seed)
     return json.dumps([group["benchmark"], group["learner"], seed, matrix]) if matrix else ""
 
 
 def difference_tables(groups: Sequence[Group], baseline: Baseline) -> list[Table]:
-    """The differences over all cells and, where cells have seeds enough to tell, in each of them.
+    """Return tables of the differences over all cells and, where its seeds suffice for a test, in each cell.
 
-    Runs that stop early or continue longer begin like the others; if there are others, they are left out. So are
-    bounds over all cells, unless learners or memories are compared: whatever is labelled, they forget all or nothing.
+    Runs that stop early or continue longer begin like the others, so they are left out if there are others. Bounds are
+    left out of the table over all cells, unless learners or memories are compared: whatever is labelled, they forget
+    everything or nothing.
     """
     whole = [group for group in groups if not group.changed(("tasks", "last_rounds"))]
     groups = whole if compare(whole, baseline) else groups
@@ -280,9 +281,9 @@ def _table(caption: str, by_cell: dict[str, list[Compared]], titled: bool, note:
 
 
 def _rows(group: Sequence[Compared], baseline: Baseline) -> list[TableRow]:
-    """A row for each label; p is corrected for the number of labels that can be tested.
+    """Return a row for each label; p is corrected for the number of labels that can be tested.
 
-    With the correction, as many seeds may be too few that would be enough for a single comparison.
+    A number of seeds that is enough for a single comparison may be too small with this correction.
     """
     able = [compared for compared in group if compared.least_p <= LEVEL]
     least = dict(zip(able, holm([compared.least_p for compared in able]), strict=True))
@@ -323,7 +324,7 @@ NOTE = (
 
 
 def sign_flip_test(differences: ArrayLike) -> float:
-    """Two-sided p: how often |mean| is at least as large when the sign of every difference is chance.
+    """Return the two-sided p of a mean: how often |mean| is at least as large if all signs are drawn at random.
 
     >>> sign_flip_test([1.0, 2.0, 3.0])  # the smallest that three pairs can give
     0.25
@@ -333,7 +334,7 @@ def sign_flip_test(differences: ArrayLike) -> float:
     d = np.asarray(differences, np.float64)
     if d.ndim != 1 or not len(d):
         raise InputError(f"differences have the shape {d.shape}; give a sequence of at least one.")
-    if len(d) == 1:  # which permutation_test does not take
+    if len(d) == 1:  # permutation_test refuses a single difference
         return 1.0
     test = permutation_test(
         (d,),
@@ -349,11 +350,11 @@ def sign_flip_test(differences: ArrayLike) -> float:
 
 
 def _absolute_sum(differences: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
-    return np.round(np.abs(np.sum(differences, axis)), 9)  # sums that are equal but for rounding count as equal
+    return np.round(np.abs(np.sum(differences, axis)), 9)  # sums that differ by rounding alone become equal
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """p-values corrected for their number: the smallest times n, the next times n - 1, and so on, never falling.
+    """Return the p-values corrected by Holm's method: the smallest times n, the next times n - 1, ..., never falling.
 
     >>> [round(p, 3) for p in holm([0.03, 0.01, 0.2])]
     [0.06, 0.03, 0.2]

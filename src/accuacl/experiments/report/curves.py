@@ -49,11 +49,11 @@ BY_STRATEGY = {
     "full": LineStyle(INK, "x", DOTTED),
 }
 COLORS, MARKERS, DASHES = (SKY, ORANGE, PURPLE, GREEN, BLUE), "Hv8^>Dp*<hXs", (SOLID, DASHED, MIXED, DOTTED)
-OTHERS = [LineStyle(COLORS[i % 5], MARKERS[i % 12], DASHES[i % 4]) for i in range(60)]  # neighbours differ in all three
+OTHERS = [LineStyle(COLORS[i % 5], MARKERS[i % 12], DASHES[i % 4]) for i in range(60)]  # neighbours differ in all
 
 
 def styles(labels: Iterable[str]) -> dict[str, LineStyle]:
-    """A style for each label: a strategy's own, or for any other label the next that is free.
+    """Return a style for each label: a strategy's own, or for any other label the next that is free.
 
     >>> styles(["accuacl", "mine", "accuacl"])["mine"].marker
     'H'
@@ -62,14 +62,14 @@ def styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     return {label: BY_STRATEGY[label] if label in BY_STRATEGY else next(others) for label in dict.fromkeys(labels)}
 
 
-Curve = list[tuple[float, MeanStd]]  # x, and the mean there
+Curve = list[tuple[float, MeanStd]]  # [(x, the mean at x)]
 MAIN_NAMES = {metric: METRICS[metric].name for metric in MAIN_METRICS}
-HIGHEST = {"found": 102}  # where the axis of a share in percent ends: a deviation above the mean may reach farther
-OPTIONS_BESIDE_LAM = ("variant", "keep", "oversample")  # of AccuACL; each combination has a curve of its own
+HIGHEST = {"found": 102}  # the end of the axis of a share in percent, because mean and deviation may exceed 100
+OPTIONS_BESIDE_LAM = ("variant", "keep", "oversample")  # each combination of these options of AccuACL has a curve
 
 
 def tasks(groups: Sequence[Group]) -> Figure | None:
-    """Average accuracy and forgetting after each task, a panel for each learner."""
+    """Draw average accuracy and forgetting after each task, with a panel for each learner."""
 
     def curve(group: Group, metric: str) -> Curve:
         return pointwise([after_tasks(row, metric) for row in group.rows], 2 if metric == "forgetting" else 1)
@@ -78,7 +78,7 @@ def tasks(groups: Sequence[Group]) -> Figure | None:
 
 
 def rounds(groups: Sequence[Group]) -> Figure | None:
-    """Average accuracy and forgetting after each round of the last task, a panel for each learner."""
+    """Draw average accuracy and forgetting after each round of the last task, with a panel for each learner."""
 
     def curve(group: Group, metric: str) -> Curve:
         return pointwise([over_rounds(row, metric) for row in group.rows if row.get("round_accuracy")], 1)
@@ -87,7 +87,7 @@ def rounds(groups: Sequence[Group]) -> Figure | None:
 
 
 def labels(groups: Sequence[Group]) -> list[Figure]:
-    """Both metrics against the labels per task, where these vary; a figure for each setup, labels apart."""
+    """Draw both metrics against the labels per task, where these vary, with a figure for each setup."""
     figures = []
     for setup in grouped(groups, lambda group: group.setup_without(("labels",))).values():
         varied = [
@@ -107,9 +107,9 @@ def labels(groups: Sequence[Group]) -> list[Figure]:
 
 
 def discovery(groups: Sequence[Group]) -> Figure | None:
-    """The share of classes with a label, and the labels of the rarest class, against the labels spent.
+    """Draw the share of classes with a label, and the labels of the rarest class, against the labels spent.
 
-    There is none where the stream is tidy and all classes are found at once.
+    None if the stream is a regular one in which all classes are found at once.
     """
     asked = [group for group in groups if group["strategy"] != "full"]
     known = [group for group in asked if all(row.get("found") for row in group.rows)]
@@ -131,7 +131,7 @@ def discovery(groups: Sequence[Group]) -> Figure | None:
 
 
 def lam(groups: Sequence[Group]) -> Figure | None:
-    """Both metrics against AccuACL's weight of the past, in one setup; dashed: the default, its share of all data."""
+    """Draw both metrics against AccuACL's weight of the past in one setup; a dashed line marks the default weight."""
     accuacl = [group for group in groups if group["strategy"] == "accuacl"]
     by_options = grouped(accuacl, lambda group: (group.learner, *(group[name] for name in OPTIONS_BESIDE_LAM)))
     panels = []
@@ -174,9 +174,9 @@ def _figure(
     ylabels: Mapping[str, str] = MAIN_NAMES,
     ignored: Sequence[str] = (),
 ) -> Figure | None:
-    """A panel for each metric and learner; panels of the same metric share their y axis.
+    """Draw a panel for each metric and learner; panels of the same metric share their y axis.
 
-    ylabels: by metric. ignored: settings that the caption does not name.
+    ylabels: the label of the y axis of each metric. ignored: settings that the caption does not name.
     """
     panels = []
     legend = styles(group.strategy for group in groups)
@@ -212,7 +212,7 @@ def _panel(
             x, mean = [x for x, _ in points], np.array([value.mean for _, value in points])
             spread = np.array([value.std or 0.0 for _, value in points])
             style = legend[label]
-            if label == "full" and len(x) == 1:  # it labels everything, whatever the budget: a level
+            if label == "full" and len(x) == 1:  # `full` labels everything, whatever the budget, so it is a level line
                 axes.axhline(mean[0], color=style.color, linestyle=style.dash)
                 continue
             axes.plot(x, mean, **style.arguments())
@@ -228,19 +228,19 @@ def _panel(
 
 
 def pointwise(runs: Sequence[Sequence[float]], first: int) -> Curve:
-    """Mean and deviation at each point that all runs have."""
+    """Return a curve of mean and deviation over runs, at each point that all runs have; x begins at `first`."""
     length = min((len(run) for run in runs), default=0)
     return [(first + i, mean_std([run[i] for run in runs])) for i in range(length)]
 
 
 def _along(groups: Sequence[Group], setting: str, metric: str) -> Curve:
-    """The metric against the values of a setting."""
+    """Return the curve of a metric against the values of a setting."""
     points = [(float(group[setting]), group.mean_std(metric)) for group in groups]
     return sorted(((x, mean) for x, mean in points if mean is not None), key=lambda point: point[0])
 
 
 def y_limits(values: Iterable[MeanStd]) -> tuple[float, float]:
-    """A y axis with room for all means and their deviations."""
+    """Return the ends of a y axis that has room for all means and their deviations."""
     ends = [(value.mean - (value.std or 0), value.mean + (value.std or 0)) for value in values]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     margin = 0.05 * (high - low) or 1.0

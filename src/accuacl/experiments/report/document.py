@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-INK = "#010203"  # drawn in place of the page's text colour, which is light or dark
-FAINT = "#040506"  # and in place of the colour of its thin lines
+INK = "#010203"  # stands for the page's text colour, which depends on the light or dark theme
+FAINT = "#040506"  # stands for the colour of the page's thin lines
 
 Rank = Literal["", "best", "second"]
 
@@ -70,7 +70,7 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableRow:
-    """What a row is about, and its cells; apart: not ranked with the others, as `full` is."""
+    """The subject of a row, and its cells; apart: the row is not ranked with the others, such as that of `full`."""
 
     heads: Sequence[str]
     cells: Sequence[TableCell]
@@ -97,7 +97,7 @@ class Table:
     grouped_by: str = "learner"
 
     def headers(self) -> Iterator[tuple[str, list[TableColumn]]]:
-        """Each shared header with the neighbouring columns below it; columns that share none have ""."""
+        """Yield each shared header with the neighbouring columns below it; columns that share none have ""."""
         for shared, columns in groupby(self.columns, key=lambda column: column.shared):
             yield shared, list(columns)
 
@@ -111,7 +111,7 @@ class LineStyle:
     dash: Any
 
     def arguments(self) -> dict[str, Any]:
-        """The style as arguments of matplotlib's lines."""
+        """Return the style as arguments of matplotlib's lines."""
         return {"color": self.color, "marker": self.marker, "linestyle": self.dash, "markersize": 4.5, "linewidth": 1.5}
 
 
@@ -158,7 +158,7 @@ class Document:
     blocks: list[Block] = field(default_factory=list)
 
 
-FORMATS = {  # with the suffixes of their files, the usual one first
+FORMATS = {  # {format: the suffixes of its files, the usual one first}
     "html": ("html", "htm"),
     "md": ("md", "markdown"),
     "latex": ("tex",),

@@ -44,9 +44,9 @@ from accuacl.experiments.report.tables import comparison_tables, order_tables, s
 
 FEW = 3  # a setup with fewer strategies has no section of its own if it is in a table of varied settings
 SHOWN = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", *CLASS_METRICS, "calibration_error")
-SECONDS = {"cpu": "CPU time of all steps"}  # the others are called as they are
-MOST = 24  # classes in the confusion matrix and table of one run
-WORST = 5  # classes in the table for each of several groups of runs
+SECONDS = {"cpu": "CPU time of all steps"}  # kinds of seconds whose own name does not explain them
+MOST = 24  # the most classes that the confusion matrix and the table of a single run show
+WORST = 5  # the most classes that the table of each of several groups of runs shows
 ALWAYS = ("benchmark", "learner", "strategy", "scale", "memory")  # settings that every command names
 
 
@@ -60,10 +60,10 @@ def many_runs(
     baseline: str | Baseline = "",
     usual: Baseline | None = None,
 ) -> Document:
-    """The report of these rows.
+    """Return the report of these rows.
 
-    command: the one that made them all, if there is one. notices: sentences to begin with. source: a sentence on where
-    the rows were read. query_times: what queries cost. baseline, usual: as `find_baseline` takes them.
+    command: the command that made all rows, if there is one. notices: sentences to begin with. source: a sentence on
+    where the rows were read. query_times: rows of query times. baseline, usual: arguments of `find_baseline`.
     """
     if not rows:
         report = Document(title or bars.TITLE, data_notices([], notices))
@@ -101,7 +101,7 @@ def many_runs(
 
 
 def _setups(groups: Sequence[Group]) -> list[tuple[list[Group], list[Group]]]:
-    """The groups of each setup that has a section of its own, and its bounds; permuted orders have another section."""
+    """Return the groups and the bounds of each setup that has a section; permuted orders have a section elsewhere."""
     varied = {group for alike, _ in varied_settings(groups) for group in alike}
     groups = [group for group in groups if group["order"] != "tasks"]
     of_all_memories = grouped(groups, lambda group: group.setup_without(("memory",)))
@@ -109,20 +109,20 @@ def _setups(groups: Sequence[Group]) -> list[tuple[list[Group], list[Group]]]:
     for setup in grouped(groups, lambda group: group.setup).values():
         alike = of_all_memories[setup[0].setup_without(("memory",))]
         if all(group.bound for group in setup) and not all(group.bound for group in alike):
-            continue  # in the tables of the other memories
+            continue  # these groups are shown in the tables of the other memories
         if not set(setup) <= varied or len({group.strategy for group in setup}) >= FEW:
             sections.append((setup, [group for group in alike if group.bound and group not in setup]))
     return sections
 
 
 def _section(report: Document, title: str, blocks: Sequence[Block | None]) -> None:
-    """Add the blocks that there are, under a heading."""
+    """Add a section with those blocks that are not None."""
     if present := [block for block in blocks if block]:
         report.blocks.extend([Heading(title), *present])
 
 
 def one_run(run: Path, row: Row, title: str = "", data_dir: Path | None = None, source: str = "") -> Document:
-    """The report of the run in this directory. data_dir: where its images lie. source: a sentence on its origin."""
+    """Return the report of a run. data_dir: the directory of its images. source: a sentence on where it was read."""
     (group,) = make_groups([row])
     what = f"{group['benchmark']}, {group.learner} with {group.strategy}"
     stream = f", {words}" if (words := describe_stream(row)) else ""
@@ -165,13 +165,13 @@ def _metric(group: Group, metric: str) -> str:
 
 
 def _class_names(run: Path, result: dict[str, Any]) -> list[str]:
-    """The names of the stream's classes, in their order."""
+    """Return the names of the stream's classes, in their order."""
     (data,) = [step.result for step in read_steps(run / "journal.sqlite", "data")]
     return [str(data["classes"][c]) for c in result["stream"]["order"]]
 
 
 def _class_findings(result: dict[str, Any]) -> Points:
-    """What was forgotten most, and how many labels the rarest class got."""
+    """Return sentences on what was forgotten most, and on how many labels the rarest class got."""
     fallen = sorted(result["forgetting_by_class"].items(), key=lambda item: -item[1])[:5]
     most = ", ".join(f"{name} ({fall:.0f})" for name, fall in fallen)
     points = [f"Forgotten most, in points: {most}."] if fallen else []
@@ -182,7 +182,7 @@ def _class_findings(result: dict[str, Any]) -> Points:
 
 
 def _confusions(groups: Sequence[Group]) -> list[Block]:
-    """The confusions of each group of runs whose directories were read, over all its seeds."""
+    """Return blocks on the confusions over all seeds, for each group of runs whose directories were read."""
     by_group: dict[str, dict[str, Counter[str]]] = {}
     for group in groups:
         for confusion in (row["confusion"] for row in group.rows if row.get("confusion")):
@@ -196,7 +196,7 @@ def _confusions(groups: Sequence[Group]) -> list[Block]:
 def _confusion_blocks(
     by_name: Mapping[str, run_figures.Counts], classes: Sequence[str], most: int, note: str = ""
 ) -> list[Block]:
-    """The confusion matrices of few classes, and what the classes with the lowest recall were taken for."""
+    """Return confusion matrices if there are few classes, and tables of the classes with the lowest recall."""
     if not any(by_name.values()):
         return []
     tables = [TableGroup(name, _taken_for(counts, classes)[:most]) for name, counts in by_name.items()]
@@ -208,7 +208,7 @@ def _confusion_blocks(
 
 
 def _taken_for(confusion: run_figures.Counts, classes: Sequence[str]) -> list[TableRow]:
-    """A row for each class, the lowest recall first."""
+    """Return a row for each class with the classes it was taken for, the lowest recall first."""
     rows = []
     for name in classes:
         counts = confusion.get(name, {})
@@ -239,7 +239,7 @@ def _settings(row: Row) -> Table:
 
 
 def commands(title: str, groups: Sequence[Group]) -> Code:
-    """The commands that reproduce the groups; the title names what also needs a plugin's file."""
+    """Return the commands that reproduce the groups; the title names groups that also need a plugin's file."""
     own = dict.fromkeys(str(g[setting]) for g in groups for setting in BUILT_IN if g[setting] not in BUILT_IN[setting])
     if own:
         title += f" (add --plugin FILE with the file that defines {', '.join(own)})"
@@ -247,7 +247,7 @@ def commands(title: str, groups: Sequence[Group]) -> Code:
 
 
 def command(group: Group) -> str:
-    """One line of shell that does all runs of the group again."""
+    """Return a shell command that repeats all runs of the group."""
     default = defaults(group["benchmark"], group["scale"], group["learner"])
     words = ["accuacl", "run"]
     # On a pretrained network, the default of the first round follows the strategy.
@@ -266,7 +266,7 @@ def command(group: Group) -> str:
 
 
 def provenance(rows: Sequence[Row], source: str = "") -> Points:
-    """Where the rows were read, hours, versions and machines."""
+    """Return sentences on where the rows were read, and on the hours, versions and machines of the runs."""
     recorded = [row["seconds_cpu"] for row in rows if row.get("seconds_cpu")]
     total = sum(recorded)
     hours = f"{total / 3600:,.2f} CPU hours" if total > 360 else f"{total:,.0f} CPU seconds"
@@ -286,6 +286,6 @@ def provenance(rows: Sequence[Row], source: str = "") -> Points:
 
 
 def data_notices(rows: Sequence[Row], others: Sequence[str] = ()) -> list[Block]:
-    """What must be known before anything else: the others, and the notes of the rows, each once."""
+    """Return the notices that a reader must know first: `others`, and the notes of the rows, each once."""
     texts = dict.fromkeys([*others, *(str(row.get("note") or "").strip() for row in rows)])
     return [Text(text if text.endswith(".") else f"{text}.", notice=True) for text in texts if text]

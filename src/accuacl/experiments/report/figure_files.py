@@ -14,7 +14,7 @@ from accuacl.base.files import making, write_bytes
 from accuacl.experiments.report.document import FAINT, Block, Document, Figure, Heading, LineStyle, Picture
 from accuacl.experiments.report.formats import STYLE, wrapped
 
-TYPES = {  # each with the metadata to leave out, so that the same plot gives the same bytes
+TYPES = {  # {type: the metadata to leave out, so that the same plot gives the same bytes}
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
@@ -32,7 +32,7 @@ FILE_STYLE: dict[Any, Any] = {
 
 
 def write(report: Document, folder: Path, type: str) -> Document:
-    """Write all figures and pictures into `folder`; returns the report with the file of each filled in."""
+    """Write all figures and pictures into `folder`; return the report with the file of each filled in."""
     if type not in TYPES:
         raise InputError(f"figure type is {type!r}; give one of {', '.join(TYPES)}.")
     blocks: list[Block] = []
@@ -55,7 +55,7 @@ def write(report: Document, folder: Path, type: str) -> Document:
 
 
 def draw(figure: Figure, type: str) -> bytes:
-    """The figure with all its panels and its legend, as the bytes of a file."""
+    """Return the figure with all its panels and its legend, as the bytes of a file."""
     import matplotlib
     from matplotlib.figure import Figure as Plot
 
@@ -96,7 +96,7 @@ def _add_legend(plot: Any, styles: Mapping[str, LineStyle]) -> None:
 
 
 def _on_white(plot: Any) -> None:
-    """Draw what would follow a page's colours in those of a light page."""
+    """Replace the colours that stand for those of a page by the colours of a light page."""
     from matplotlib.colors import to_hex
     from matplotlib.lines import Line2D
     from matplotlib.spines import Spine
@@ -109,7 +109,7 @@ def _on_white(plot: Any) -> None:
 
 
 def _name(section: str, caption: str, taken: set[str]) -> str:
-    """A file's name from the figure's section and caption; it is added to the names that are taken.
+    """Return a file's name from the figure's section and caption; it is added to the names that are taken.
 
     >>> _name("split-cifar10, memory 100 (cpu scale)", "Forgetting after each task: split-cifar10.", set())
     'split-cifar10-memory-100-cpu-scale-forgetting-after-each-task'

@@ -44,7 +44,7 @@ SPECIAL = {
     "±": r"$\pm$",
     "≤": r"$\leq$",
     "≥": r"$\geq$",
-    "/": r"/\allowbreak{}",  # paths are long
+    "/": r"/\allowbreak{}",  # lets lines break in long paths
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
@@ -58,12 +58,12 @@ HOW_TO_USE = rf"""% \input this into a document of yours. Paths of figures are r
 KNOWN = {chr(code) for code in (*range(32, 0x180), *range(0x2013, 0x2027))}  # what pdfTeX can set: letters, dashes
 # Other characters are set by XeTeX and LuaTeX, if the font has them; pdfTeX sets their number.
 OTHERS = r"\providecommand{\anychar}[2]{\ifdefined\Umathcode#1\else[U+#2]\fi}"
-FITTING = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # smaller, if it is too wide
-LONG = 40  # rows of a table that may not fit on a page, and letters of a cell that is broken into lines
+FITTING = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # shrinks a table that is too wide
+LONG = 40  # tables with more rows may not fit on a page, and cells with more letters are broken into lines
 
 
 def render_latex(report: Document, folder: Path) -> str:
-    """The text of a file in `folder`."""
+    """Return the text of a file in `folder`."""
     blocks = [f"% {_one_line(report.title)}\n{HOW_TO_USE}"]
     for block in report.blocks:
         if isinstance(block, Heading):
@@ -87,7 +87,7 @@ def render_latex(report: Document, folder: Path) -> str:
 
 
 def render_markdown(report: Document, folder: Path) -> str:
-    """The text of a file in `folder`."""
+    """Return the text of a file in `folder`."""
     blocks = [f"# {markdown_text(report.title)}"]
     for block in report.blocks:
         if isinstance(block, Heading):
@@ -110,12 +110,12 @@ def render_markdown(report: Document, folder: Path) -> str:
 
 
 def link(file: Path, folder: Path) -> str:
-    """The file's path as seen from the folder."""
+    """Return the file's path as seen from the folder."""
     return Path(os.path.relpath(file.resolve(), folder.resolve())).as_posix()
 
 
 def latex_text(plain: str) -> str:
-    """Plain text with all characters escaped that mean something to LaTeX.
+    """Return plain text with all characters escaped that have a meaning in LaTeX.
 
     >>> latex_text("a_b & 5 % ^")
     'a\\\\_b \\\\& 5 \\\\% \\\\textasciicircum{}'
@@ -126,7 +126,7 @@ def latex_text(plain: str) -> str:
 
 
 def markdown_text(plain: str) -> str:
-    """Plain text with all characters escaped that mean something to Markdown.
+    """Return plain text with all characters escaped that have a meaning in Markdown.
 
     >>> markdown_text("a_b|<i>")
     'a\\\\_b\\\\|&lt;i&gt;'
@@ -139,7 +139,7 @@ def _one_line(plain: str) -> str:
 
 
 def _latex_table(table: Table) -> str:
-    """A table that floats; one that is long, or has sentences in a column, is broken at the ends of pages instead."""
+    """Return a floating table, or one that page ends may break if it is long or has sentences in a column."""
     prose = any(len(cell.text) > LONG for group in table.groups for row in group.rows for cell in row.cells)
     words = r"p{0.6\linewidth}" if prose else "l"
     kinds = "l" * len(table.heads) + "".join(words if column.text else "r" for column in table.columns)
@@ -220,7 +220,7 @@ def _markdown_cell(cell: TableCell) -> str:
 
 
 def render_html(report: Document) -> str:
-    """The page, from page.html.jinja; all text is escaped there but for the style sheet and our own SVG."""
+    """Return the page, from page.html.jinja; all text is escaped there but for the style sheet and our own SVG."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -274,7 +274,7 @@ STYLE: dict[Any, Any] = {
 
 
 def svg_panel(plot: Panel, prefix: str, columns: int = 4) -> str:
-    """The panel as an <svg> element, as wide as a column of the page; `prefix` makes its ids unique on the page.
+    """Return the panel as an <svg> element, as wide as a column of the page; `prefix` makes its ids unique on the page.
 
     One that is wider than the page is not made smaller, but scrolls.
     """
@@ -292,12 +292,12 @@ def svg_panel(plot: Panel, prefix: str, columns: int = 4) -> str:
 
 
 def wrapped(title: str, inches: float) -> str:
-    """The title in lines that fit above a panel of this width."""
+    """Return the title broken into lines that fit above a panel of this width."""
     return textwrap.fill(title, max(12, int(12 * inches)))
 
 
 def swatch(style: LineStyle, prefix: str) -> str:
-    """A short piece of a curve, to stand beside its name in a legend."""
+    """Return a short piece of a curve for a legend, as SVG."""
 
     def draw(figure: Any) -> None:
         from matplotlib.lines import Line2D
@@ -322,7 +322,7 @@ def _svg(
 
 
 def _inline(text: str, prefix: str, attributes: str) -> str:
-    """Matplotlib's SVG file as an element of a page."""
+    """Return Matplotlib's SVG file as an element of a page."""
     body = text[text.index("<svg") :]
     opening, _, inside = body.partition(">")
     box = re.search(r'viewBox="[^"]*"', opening)

@@ -16,13 +16,13 @@ from accuacl.experiments.report.measures import MeanStd, mean_std, value_of
 Element = TypeVar("Element")
 Key = TypeVar("Key")
 
-BASELINES = ("uniform", "entropy", "least-confidence", "kcenter", "badge", "bait")  # the paper's, in its order
+BASELINES = ("uniform", "entropy", "least-confidence", "kcenter", "badge", "bait")  # in the paper's order
 STRATEGIES = (*BASELINES, "accuacl")
 SOURCE = "source"  # a setting of rows alone: the directory of a run, where two directories hold the same runs; or ""
 STRATEGY_SETTINGS = (
     *(name for name in Config.model_fields if name in (*OPTION_SETTINGS, "lam_from", OPTIONS)),
     "first_round",
-    "sample",  # which only some strategies look at
+    "sample",  # only some strategies use it
     SOURCE,
 )
 LEARNER_OPTIONS = ("learner_variant", *learners.SETTINGS)  # a learner's settings, apart from its name
@@ -61,17 +61,17 @@ class Group:
         return self.name_of("learner")
 
     def name_of(self, setting: str, without: Collection[str] = ()) -> str:
-        """The strategy or learner and those of its options that are not the defaults: `accuacl, lam 0.5`."""
+        """Return the strategy or learner and those of its options that are not the defaults: `accuacl, lam 0.5`."""
         options = STRATEGY_SETTINGS if setting == "strategy" else LEARNER_SETTINGS
         changed = self.changed(name for name in options if name not in without)
         return ", ".join([str(self[setting]), *changed]).replace(", lam from ", " from task ")
 
     @cached_property
     def bound(self) -> str:
-        """Whether the runs are a lower bound (nothing is rehearsed), an upper bound (joint training), or neither: "".
+        """The kind of bound: a lower one (nothing is rehearsed), an upper one (joint training), or "" for neither.
 
-        "no memory": a learner that needs none because it does something else against forgetting, or one of a plugin,
-        of which nobody knows what it does.
+        "no memory" is a learner without a memory that is no bound: it does something else against forgetting, or comes
+        from a plugin and is unknown.
         """
         if self["learner"] == "joint":
             return "upper bound"
@@ -85,7 +85,7 @@ class Group:
 
     @property
     def labels(self) -> str:
-        """How many labels a task has, as a phrase."""
+        """The number of labels per task, as a phrase."""
         return "all labels" if self["strategy"] == "full" else f"{self['labels']} labels a task"
 
     @cached_property
@@ -93,7 +93,7 @@ class Group:
         return self.title_without(())
 
     def title_without(self, ignored: Collection[str]) -> str:
-        """The setup as a phrase: benchmark, memory, labels, scale and all that is not the default, unless ignored."""
+        """Return the setup as a phrase: benchmark, memory, labels, scale, and changed settings, unless ignored."""
         shown = {"benchmark": str(self["benchmark"]), "memory": f"memory {self['memory']}"}
         shown["labels"] = self.labels
         words = [text for name, text in shown.items() if name not in ignored]
@@ -101,12 +101,12 @@ class Group:
         return f"{', '.join(words)} ({self['scale']} scale)"
 
     def changed(self, settings: Iterable[str]) -> list[str]:
-        """The settings that differ from the defaults, as a phrase."""
+        """Return phrases for those of the settings that differ from their defaults."""
         default = defaults(self["benchmark"], self["scale"], self["learner"])
         return [describe(name, self[name]) for name in settings if self[name] != default[name]]
 
     def values(self, metric: str) -> dict[int, float]:
-        """The metric by seed, for the runs that have it."""
+        """Return the metric by seed, for the runs that have it."""
         values = {row["seed"]: value_of(row, metric) for row in self.rows}
         return {seed: value for seed, value in values.items() if value is not None}
 
@@ -116,7 +116,7 @@ class Group:
 
 
 def make_groups(rows: Iterable[Row]) -> list[Group]:
-    """The rows grouped by all settings but the seed, in the paper's order of benchmarks, learners and strategies."""
+    """Group the rows by all settings but the seed, in the paper's order of benchmarks, learners and strategies."""
     names = [name for name in (*Config.model_fields, SOURCE) if name != "seed"]
     whole = ({OPTIONS: "", SOURCE: ""} | row for row in rows)
     by_settings = grouped(whole, lambda row: tuple(row[name] for name in names))
@@ -125,7 +125,7 @@ def make_groups(rows: Iterable[Row]) -> list[Group]:
 
 
 def grouped(items: Iterable[Element], key: Callable[[Element], Key]) -> dict[Key, list[Element]]:
-    """The items by their key, in their order.
+    """Return {key: the items with that key, in their order}.
 
     >>> grouped([1, 2, 3], lambda number: number % 2)
     {1: [1, 3], 0: [2]}
@@ -137,20 +137,20 @@ def grouped(items: Iterable[Element], key: Callable[[Element], Key]) -> dict[Key
 
 
 def has_default_settings(group: Group, ignored: Sequence[str] = ()) -> bool:
-    """Whether setup and learner have their benchmark's and scale's default settings, apart from the ignored ones."""
+    """Return whether setup and learner have the defaults of their benchmark and scale, but for ignored settings."""
     names = [*SETUP_SETTINGS, *LEARNER_SETTINGS]
     return not group.changed([name for name in names if name not in (*NEUTRAL_SETTINGS, *ignored)])
 
 
 def defaults(benchmark: str, scale: str, learner: str = "") -> dict[str, Any]:
-    """The settings of a run that sets nothing but its benchmark, scale and learner."""
+    """Return the settings of a run that sets nothing but its benchmark, scale and learner."""
     fields = {name: field.default for name, field in Config.model_fields.items()} | {OPTIONS: "", SOURCE: ""}
     fields |= learners.REGISTRY[learner].settings if learner in learners.REGISTRY else {}
     return fields | DEFAULTS.get(benchmark, OWN).get(scale, {}) | {"benchmark": benchmark, "scale": scale}
 
 
 def show(value: Any) -> str:
-    """A setting's value as text.
+    """Return a setting's value as text.
 
     >>> show(2 / 3), show(None), show("once")
     ('0.6667', 'unset', 'once')
@@ -159,7 +159,7 @@ def show(value: Any) -> str:
 
 
 def describe(setting: str, value: Any) -> str:
-    """A setting and its value as a phrase.
+    """Return a setting and its value as a phrase.
 
     >>> describe("weight_decay", 0.1), describe("tasks", 3), describe("tasks", 1)
     ('weight decay 0.1', 'first 3 tasks', 'first task')
@@ -174,13 +174,13 @@ def describe(setting: str, value: Any) -> str:
 
 
 def _paper_order(group: Group) -> tuple[Any, ...]:
-    """A sort key: the paper's names in its order, then others by name, `full` last."""
+    """Return a sort key: the paper's names in its order, then others by name, `full` last."""
     setup = [f"{value:>24}" if isinstance(value, int) else str(value) for value in group.setup]
     strategy = str(group["strategy"])
     return (
         _index(group["benchmark"], list(DEFAULTS)),
         group["memory"],
-        group.title.count(","),  # setups with few changed settings first
+        group.title.count(","),  # puts setups with few changed settings first
         setup,
         _index(group["learner"], learners.NAMES),
         group.learner,

@@ -42,11 +42,11 @@ METRICS = {
     "seconds_query": Metric("query s", "seconds for all queries", None),
     "seconds_cpu": Metric("CPU s", "CPU seconds of the run", None),
 }
-MAIN_METRICS = ("average_accuracy", "forgetting")  # those that the paper compares strategies by
+MAIN_METRICS = ("average_accuracy", "forgetting")  # the metrics by which the paper compares strategies
 
 
 def value_of(row: Row, metric: str) -> float | None:
-    """The metric of a run; None where it was not measured."""
+    """Return the metric of a run; None where it was not measured."""
     if metric in ("picked_least", "picked_most"):
         extreme = min if metric == "picked_least" else max
         shares = [extreme(counts) * len(counts) / sum(counts) for counts in row.get("picked") or [] if sum(counts)]
@@ -61,7 +61,7 @@ def value_of(row: Row, metric: str) -> float | None:
 
 
 def after_tasks(row: Row, metric: str) -> list[float]:
-    """The metric after each task, from the accuracy matrix; forgetting begins with the second task.
+    """Return the metric after each task, from the accuracy matrix; forgetting begins with the second task.
 
     >>> after_tasks({"accuracy_matrix": [[90, None], [60, 80]]}, "forgetting")
     [30.0]
@@ -74,7 +74,7 @@ def after_tasks(row: Row, metric: str) -> list[float]:
 
 
 def labels_spent(row: Row) -> list[int]:
-    """How many labels there were after each round of all tasks: a pool that is used up gives no more.
+    """Return how many labels there were after each round of all tasks; a round adds fewer once its pool is used up.
 
     >>> row = {"labels": 10, "rounds": 2, "found": [[50.0, 100.0], [80.0, 80.0]], "picked": [[7, 3], [4, 2]]}
     >>> labels_spent(row)
@@ -90,7 +90,7 @@ def labels_spent(row: Row) -> list[int]:
 
 
 def over_rounds(row: Row, metric: str, task: int = -1) -> list[float]:
-    """The metric after each round of a task, by default the last; empty where the rounds were not tested.
+    """Return the metric after each round of a task, by default the last; empty where the rounds were not tested.
 
     >>> row = {"accuracy_matrix": [[90, None], [60, 80]], "round_accuracy": [[[85], [90]], [[70, 60], [60, 80]]]}
     >>> over_rounds(row, "forgetting"), over_rounds(row, "average_accuracy")
@@ -101,7 +101,7 @@ def over_rounds(row: Row, metric: str, task: int = -1) -> list[float]:
         return []
     values = []
     for accuracies in rounds[task]:
-        before = len(accuracies) - 1  # tasks learned earlier
+        before = len(accuracies) - 1  # how many tasks were learned earlier
         if metric == "average_accuracy":
             values.append(float(np.mean(accuracies)))
         elif before:
@@ -135,7 +135,7 @@ def mean_std(values: Sequence[float]) -> MeanStd:
 
 
 def number(value: float, digits: int = 1) -> str:
-    """The value with this many decimals, never as -0.0.
+    """Return the value as text with this many decimals, never as -0.0.
 
     >>> number(-0.01), number(12.34)
     ('0.0', '12.3')
@@ -144,9 +144,9 @@ def number(value: float, digits: int = 1) -> str:
 
 
 def ranks(values: Sequence[MeanStd | float | None], metric: Metric) -> list[Literal["", "best", "second"]]:
-    """Which means are best and second best; means that print the same are tied.
+    """Return for each mean whether it is the best or second best; means that print the same are tied.
 
-    Nothing is best where there is nothing to compare it with.
+    A mean that cannot be compared with another is not called the best.
 
     >>> ranks([1.0, 3.0, 2.0, 3.01, None], METRICS["average_accuracy"])
     ['', 'best', 'second', 'best', '']

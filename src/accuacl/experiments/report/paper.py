@@ -23,15 +23,15 @@ from accuacl.experiments.report.groups import (
 )
 from accuacl.experiments.report.measures import MAIN_METRICS, METRICS, MeanStd, number, ranks
 
-Key = tuple[str, str, int, str, str, str]  # table, benchmark, memory, learner, strategy, metric
+Key = tuple[str, str, int, str, str, str]  # (table, benchmark, memory, learner, strategy, metric)
 PAPERS_BENCHMARKS = ("split-cifar10", "split-cifar100", "split-tiny-imagenet")
 ORDER_SETTINGS = ("order", "order_seed")
-SEEDS = 3  # of each of the paper's values
+SEEDS = 3  # how many seeds each of the paper's values is the mean of
 
 
 @cache
 def figures() -> dict[Key, dict[str, MeanStd]]:
-    """All values by the key above, then by note; only the table of task orders has more than one for a key."""
+    """Return all of the paper's values by `Key` and note; only the table of task orders has several notes for a key."""
     values: dict[Key, dict[str, MeanStd]] = {}
     text = resources.files("accuacl.experiments.report").joinpath("paper.csv").read_text(encoding="utf-8")
     for line in csv.DictReader(text.splitlines()):
@@ -44,7 +44,7 @@ def figures() -> dict[Key, dict[str, MeanStd]]:
 
 
 def value(tables: Sequence[str], group: Group, metric: str) -> MeanStd | None:
-    """The paper's value from the first of these tables that has it; None for runs that do not have the defaults."""
+    """Return the paper's value from the first of these tables that has it; None for runs with changed settings."""
     if not has_default_settings(group):
         return None
     by_note = [figures().get(_key(table, group, metric), {}) for table in tables]
@@ -52,7 +52,7 @@ def value(tables: Sequence[str], group: Group, metric: str) -> MeanStd | None:
 
 
 def remarks(tables: Sequence[str], groups: Sequence[Group], metrics: Sequence[str]) -> list[str]:
-    """The notes on the paper's values for these groups; of two notes that begin alike, the longer one."""
+    """Return the notes on the paper's values for these groups; if one note begins like another, only the longer."""
     notes = {
         note
         for table in tables
@@ -66,7 +66,7 @@ def remarks(tables: Sequence[str], groups: Sequence[Group], metrics: Sequence[st
 
 
 def with_order(group: Group, metric: str, permuted: bool) -> MeanStd | None:
-    """The paper's value with the tasks as they are, or its mean over four permutations; it does not say which."""
+    """Return the paper's value with the tasks in order, or its mean over four permutations, which it does not list."""
     if not has_default_settings(group, ignored=ORDER_SETTINGS):
         return None
     by_note = figures().get(_key("task-order", group, metric), {})
@@ -77,7 +77,7 @@ def with_order(group: Group, metric: str, permuted: bool) -> MeanStd | None:
 
 
 def main_cells(metric: str) -> dict[tuple[str, int, str], dict[str, float]]:
-    """The main table: the mean of each strategy by benchmark, memory and learner."""
+    """Return the main table's means: {(benchmark, memory, learner): {strategy: mean}}."""
     cells: dict[tuple[str, int, str], dict[str, float]] = {}
     for (table, benchmark, memory, learner, strategy, name), by_note in figures().items():
         if table == "main" and name == metric:
@@ -86,12 +86,12 @@ def main_cells(metric: str) -> dict[tuple[str, int, str], dict[str, float]]:
 
 
 def times_accuacl(strategy: str, metric: str) -> float:
-    """How many times AccuACL's time or memory the queries of a strategy take."""
+    """Return how many times AccuACL's time or memory the queries of a strategy take."""
     return figures()["efficiency", "", 0, "", strategy, metric][""].mean
 
 
 def protocol(group: Group) -> str:
-    """Which of the runs' settings are not the paper's, as a sentence; empty where all are."""
+    """Return a sentence that names the runs' settings that are not the paper's; "" if there are none."""
     if group["benchmark"] not in PAPERS_BENCHMARKS:
         return ""
     papers = defaults(group["benchmark"], "paper")
@@ -110,7 +110,7 @@ def _key(table: str, group: Group, metric: str) -> Key:
 
 
 def agreement_table(groups: Sequence[Group]) -> Table | None:
-    """Which strategy is best here and in the paper, and how alike their orders are, where both have several."""
+    """Return a table of the best strategies here and in the paper, and of how well the two orders agree."""
     compared = [group for group in groups if group.strategy != "full" and value(("main",), group, MAIN_METRICS[0])]
     cells = [cell for cell in grouped(compared, lambda group: (group.setup, group.learner)).values() if len(cell) > 1]
     agree = dict.fromkeys(MAIN_METRICS, 0)
@@ -161,12 +161,12 @@ def agreement_table(groups: Sequence[Group]) -> Table | None:
 
 
 def kendall(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Kendall's rank correlation (tau-b): 1 the same order, -1 the opposite; None where one side has no order.
+    """Return Kendall's rank correlation (tau-b): 1 for the same order, -1 for the opposite; None if one side is tied.
 
     >>> kendall([(1, 3), (2, 2), (3, 1)]), kendall([(1, 2), (2, 1)])
     (-1.0, None)
     """
-    from scipy.stats import kendalltau  # slow to load
+    from scipy.stats import kendalltau  # imported here because it is slow to load
 
     if len(pairs) < 3:
         return None
@@ -174,13 +174,13 @@ def kendall(pairs: Sequence[tuple[float, float]]) -> float | None:
     return None if math.isnan(tau) else tau
 
 
-Changes = dict[tuple[tuple[Any, ...], str], float]  # the relative change by cell and baseline
+Changes = dict[tuple[tuple[Any, ...], str], float]  # {(cell, baseline): the relative change}
 
 
 def gain_table(groups: Sequence[Group]) -> Table | None:
-    """The paper's headline: AccuACL's mean relative gain over its baselines, ours and the paper's in the same cells.
+    """Return a table of AccuACL's mean relative gain over baselines, the paper's headline, here and in the paper.
 
-    Runs with other settings than the benchmark's defaults are left out; None where the paper has none of our cells.
+    Both are over the same cells. Runs with changed settings are left out; None if the paper has none of our cells.
     """
     usual = [group for group in groups if has_default_settings(group)]
     gains = {name: _mean(c) for name in BASELINES if (c := our_changes(usual, [name], MAIN_METRICS[0]))}
@@ -197,7 +197,7 @@ def gain_table(groups: Sequence[Group]) -> Table | None:
             {(cell, baseline): there[cell[:3], baseline] for cell, baseline in here if (cell[:3], baseline) in there}
             for here, there in zip(ours, papers, strict=True)
         ]
-        if all(same):  # else the paper has none of these cells
+        if all(same):  # otherwise the paper has none of these cells
             cells = [TableCell(_percent(changes)) for of_metrics in (ours, same, papers) for changes in of_metrics]
             rows.append(TableRow([name], [*cells, TableCell(str(len(ours[0])))]))
     if not rows:
@@ -216,7 +216,7 @@ def gain_table(groups: Sequence[Group]) -> Table | None:
 
 
 def our_changes(groups: Sequence[Group], baselines: Sequence[str], metric: str) -> Changes:
-    """(accuacl - baseline) / baseline of our runs, from the means over the seeds that both have."""
+    """Return (accuacl - baseline) / baseline of our runs, from the means over the seeds that both have."""
     cells: dict[tuple[Any, ...], dict[str, dict[int, float]]] = {}
     for group in groups:
         cell = (group["benchmark"], group["memory"], group.learner, group["scale"])
@@ -233,7 +233,7 @@ def our_changes(groups: Sequence[Group], baselines: Sequence[str], metric: str) 
 
 
 def papers_changes(baselines: Sequence[str], metric: str) -> Changes:
-    """(accuacl - baseline) / baseline in the paper's main table, where it has both."""
+    """Return (accuacl - baseline) / baseline in the paper's main table, where it has both."""
     return {
         (cell, baseline): (means["accuacl"] - means[baseline]) / means[baseline]
         for cell, means in main_cells(metric).items()
@@ -247,4 +247,4 @@ def _mean(changes: Changes) -> float:
 
 
 def _percent(changes: Changes) -> str:
-    return f"{round(100 * _mean(changes), 1) + 0.0:+.1f} %"  # never -0.0
+    return f"{round(100 * _mean(changes), 1) + 0.0:+.1f} %"  # + 0.0 turns -0.0 into 0.0

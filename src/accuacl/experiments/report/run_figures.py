@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAMED = 24  # an axis names its classes if there are at most this many
-WIDE = (7.4, 2.6)  # inches of a figure with a bar for each class
-ROUNDS, EACH = 3, 12  # rounds that a sheet of picked images shows, and picks of a round
-SIDE, GAP = 32, 2  # pixels of such an image, and between two
+WIDE = (7.4, 2.6)  # width and height in inches of a figure with a bar for each class
+ROUNDS, EACH = 3, 12  # how many rounds a sheet of picked images shows, and how many picks of each
+SIDE, GAP = 32, 2  # the side of an image on such a sheet and the gap between two, in pixels
 
-Counts = Mapping[str, Mapping[str, int]]  # test examples by class and predicted class
-Picks = dict[int, dict[int, list[int]]]  # by task and round, in the order of selection
+Counts = Mapping[str, Mapping[str, int]]  # {class: {predicted class: how many test examples}}
+Picks = dict[int, dict[int, list[int]]]  # {task: {round: the picks in the order of selection}}
 
 
 def heat_map(matrix: Sequence[Sequence[float | None]]) -> Figure:
-    """Accuracy on each task (across) after each task (down)."""
+    """Draw the accuracy on each task (across) after each task (down)."""
     values = np.array([[np.nan if x is None else x for x in line] for line in matrix], float)
     tasks = [str(task + 1) for task in range(len(matrix))]
     last = ", ".join(number(x) for x in values[-1])
@@ -44,9 +44,9 @@ def heat_map(matrix: Sequence[Sequence[float | None]]) -> Figure:
 
 
 def confusions(by_name: Mapping[str, Counts], classes: Sequence[str]) -> Figure:
-    """The share of each class's test examples (down) that was taken for each class (across), in percent.
+    """Draw the share of each class's test examples (down) that was taken for each class (across), in percent.
 
-    by_name: of several groups of runs by their names, which are side by side; of one run: by "".
+    by_name: the counts of several groups of runs by name, to be drawn side by side, or of a single run under "".
     """
     panels = [_confusion_panel(name, counts, classes) for name, counts in by_name.items()]
     caption = "Confusion matrix at the end: test examples of each class by the predicted class (%); white: none."
@@ -72,7 +72,7 @@ def _confusion_panel(title: str, counts: Counts, classes: Sequence[str]) -> Pane
 
 
 def curves(row: Row) -> list[Figure]:
-    """Average accuracy and forgetting over tasks, and over all rounds where these were tested."""
+    """Draw average accuracy and forgetting over tasks, and over rounds if these were tested."""
     rounds = [len(accuracies) for accuracies in row.get("round_accuracy") or []]
     new_tasks = np.cumsum(rounds).tolist()[:-1]
     over_tasks, all_rounds = [], []
@@ -89,7 +89,7 @@ def curves(row: Row) -> list[Figure]:
 
 
 def _curve(metric: str, values: Sequence[float], last: int, xlabel: str, lines: Sequence[int] = ()) -> list[Panel]:
-    """A panel, if there are points to connect; forgetting begins later than accuracy, and both end at `last`."""
+    """Return a panel if there are points to connect. Forgetting begins later than accuracy; both end at `last`."""
     if len(values) < 2:
         return []
 
@@ -107,9 +107,9 @@ def _curve(metric: str, values: Sequence[float], last: int, xlabel: str, lines: 
 
 
 def recall(by_class: Mapping[str, float], tasks: int) -> Figure:
-    """Recall of every class in order of arrival; where each task has its own classes, in alternating colours.
+    """Draw the recall of every class in order of arrival, in alternating colours if each task has its own classes.
 
-    tasks: how many there are; 1 if their classes are not their own.
+    tasks: how many tasks there are; 1 if tasks share classes.
     """
     names, values = list(by_class), list(by_class.values())
     each = max(1, len(names) // max(1, tasks))
@@ -130,7 +130,7 @@ def recall(by_class: Mapping[str, float], tasks: int) -> Figure:
 
 
 def forgetting(by_class: Mapping[str, float]) -> Figure:
-    """Points of recall that each class has lost since its task was learned; below zero it has gained."""
+    """Draw the points of recall that each class has lost since its task was learned; negative ones are gains."""
     names, values = list(by_class), list(by_class.values())
 
     def draw(axes: Axes) -> None:
@@ -145,7 +145,7 @@ def forgetting(by_class: Mapping[str, float]) -> Figure:
 
 
 def picks(picked: Sequence[Sequence[int]]) -> Figure:
-    """How many labels each class got in its task, beside an even share."""
+    """Draw how many labels each class got in its task, beside an even share."""
 
     def draw(axes: Axes) -> None:
         for t, counts in enumerate(picked):
@@ -154,7 +154,7 @@ def picks(picked: Sequence[Sequence[int]]) -> Figure:
             axes.plot([t + 0.6, t + 1.4], [even, even], color=INK, linewidth=1)
             axes.vlines(x, even, list(counts), color=BLUE, linewidth=1)
             axes.plot(x, counts, color=BLUE, marker="o", linestyle="", markersize=4)
-        axes.set_ylim(0, 1.08 * max(max(counts) for counts in picked))  # a point at the top is seen whole
+        axes.set_ylim(0, 1.08 * max(max(counts) for counts in picked))  # so that a point at the top is not cut off
         axes.set_xticks(range(1, len(picked) + 1))
         axes.grid(False, axis="x")
         axes.set_xlabel("task")
@@ -167,7 +167,7 @@ def picks(picked: Sequence[Sequence[int]]) -> Figure:
 
 
 def recall_by_task(tasks: Sequence[Mapping[str, float]]) -> Figure:
-    """Recall at the end of each class (down) in the tests of each task (across); white: it is not tested there."""
+    """Draw each class's final recall (down) in the tests of each task (across), white where it is not tested."""
     names = list(dict.fromkeys(name for by_class in tasks for name in by_class))
     values = np.array([[by_class.get(name, np.nan) for by_class in tasks] for name in names])
 
@@ -182,7 +182,7 @@ def recall_by_task(tasks: Sequence[Mapping[str, float]]) -> Figure:
 
 
 def stream_map(pools: Sequence[Sequence[int]], classes: Sequence[str]) -> Figure:
-    """How many examples of each class (down) each task (across) has. pools: by task, classes in their order."""
+    """Draw how many examples of each class (down) each task (across) has. pools: for each task, a count by class."""
     counts = np.array(pools, float).T
     columns = [str(t + 1) for t in range(len(pools))]
     draw = _map(np.where(counts >= 1, counts, np.nan), classes, columns, "task", "class", largest=counts.max())
@@ -204,10 +204,10 @@ def _map(
     digits: int = 0,
     largest: float = 0,
 ) -> Callable[[Axes], None]:
-    """How to draw coloured cells with their values, NaN left white; names and values only where there are few rows.
+    """Return a function that draws coloured cells, white for NaN, with names and values only if there are few rows.
 
-    largest: of counts, whose colours are logarithmic, because the largest pools are far larger than the others; 0: the
-    values are percent.
+    largest: the largest count; colours are then logarithmic, because some pools are far larger than others. 0: the
+    values are percentages.
     """
 
     def draw(axes: Axes) -> None:
@@ -233,7 +233,7 @@ def _map(
 
 
 def _draw_bars(axes: Axes, names: Sequence[str], values: Sequence[float], colors: Sequence[str]) -> None:
-    """A bar for each class, with its name where there are few."""
+    """Draw a bar for each class, with its name if there are few classes."""
     axes.bar(range(len(names)), values, color=colors, width=0.8)
     if len(names) <= NAMED:
         axes.set_xticks(range(len(names)), names, rotation=45 if max(map(len, names)) > 3 else 0)
@@ -252,15 +252,15 @@ def _map_size(rows: int, columns: int) -> tuple[float, float]:
 
 
 def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str]:
-    """A picture for each task, or a sentence that says why there is none."""
-    from accuacl.experiments import open_stream  # loads torch
+    """Return a picture for each task, or a sentence that says why there is none."""
+    from accuacl.experiments import open_stream  # imported here because it loads torch
 
     try:
         config = read_config(run / "config.json", Config)
         picks, recorded = _journal(run / "journal.sqlite")
         # The settings are not validated: the strategy may come from a plugin that is not loaded here.
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about the data: the run has said it
+            warnings.simplefilter("ignore", UserWarning)  # the run has already given warnings about its data
             stream = open_stream(Config.model_construct(**config), data_dir, False)
         data = stream.dataset
         if list(data.train.inputs.shape) != recorded["train"]["shape"]:
@@ -287,7 +287,7 @@ def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str
 
 
 def _journal(path: Path) -> tuple[Picks, dict[str, Any]]:
-    """The first picks of every round, and what the journal records of the data."""
+    """Return the first picks of every round, and the journal's record of the data."""
     picks: Picks = {}
     recorded: dict[str, Any] = {}
     for step in read_steps(path, "data", "query"):
@@ -299,7 +299,7 @@ def _journal(path: Path) -> tuple[Picks, dict[str, Any]]:
 
 
 def _image(example: NDArray[Any], benchmark: str) -> NDArray[np.uint8] | None:
-    """The example as SIDE x SIDE x 3 bytes; None if it is not an image."""
+    """Return the example as SIDE x SIDE x 3 bytes; None if it is not an image."""
     from PIL import Image
 
     if benchmark == "split-digits":  # 8 x 8 numbers from 0 to 1: white to black
@@ -314,7 +314,7 @@ def _image(example: NDArray[Any], benchmark: str) -> NDArray[np.uint8] | None:
 
 
 def _png(rows: list[list[NDArray[np.uint8] | None]]) -> bytes:
-    """The images side by side on a transparent ground, a row for each round."""
+    """Return a PNG file of the images side by side on a transparent ground, with a row for each round."""
     from PIL import Image
 
     step = SIDE + GAP

@@ -16,7 +16,7 @@ from accuacl.experiments.report.measures import MAIN_METRICS, METRICS, MeanStd, 
 
 
 def mean_cell(value: MeanStd | None, metric: str, rank: Rank = "", seeds: int | None = None) -> TableCell:
-    """A mean with its deviation, and the number of seeds if that is not `seeds`."""
+    """Return a cell with a mean, its deviation, and the number of seeds if that is not `seeds`."""
     if value is None:
         return TableCell("-")
     digits = METRICS[metric].digits
@@ -27,7 +27,7 @@ def mean_cell(value: MeanStd | None, metric: str, rank: Rank = "", seeds: int | 
 
 
 def columns_beside_paper(metric: str, in_paper: bool) -> list[TableColumn]:
-    """A column for our values of the metric, and one for the paper's if it has any."""
+    """Return a column for our values of the metric, and one for the paper's if it has any."""
     head = METRICS[metric].head
     if in_paper:
         return [TableColumn("ours", head), TableColumn("paper", head, muted=True)]
@@ -35,7 +35,7 @@ def columns_beside_paper(metric: str, in_paper: bool) -> list[TableColumn]:
 
 
 def usual_seeds(groups: Sequence[Group]) -> int:
-    """How many seeds most of the groups have."""
+    """Return how many seeds most of the groups have."""
     counts = [len(group.rows) for group in groups]
     return max(set(counts), key=lambda n: (counts.count(n), n))
 
@@ -48,10 +48,10 @@ def over_seeds(groups: Sequence[Group]) -> str:
 
 @dataclass(frozen=True)
 class Spec:
-    """Which strategies of a setup a table compares, by which metrics, and which of the paper's tables have the same.
+    """The specification of a table: its strategies and metrics, and the paper's tables with the same comparison.
 
-    strategies: those that it shows, in its order (none: all without a separate table). needs: it is shown for
-    learners with at least one of these strategies. only: it is shown where these settings have exactly these values.
+    strategies: those that it shows, in this order (none: all that have no separate table). needs: the table is shown
+    for learners with at least one of these strategies. only: it is shown if these settings have exactly these values.
     """
 
     title: str
@@ -93,15 +93,15 @@ SPECS = (
 CLASSES = Spec(
     "By class",
     metrics=("class_accuracy", "example_accuracy", "class_forgetting", "found_mean", "rarest_end"),
-)  # where the stream is irregular, or classes are of different sizes
-UNEVEN = 1.0  # points between the mean over classes and the mean over examples
+)  # shown if the stream is irregular, or classes are of different sizes
+UNEVEN = 1.0  # classes count as uneven if their mean differs by this many points from the mean over examples
 SPECIAL = {name for spec in SPECS for name in spec.needs}
 
 
 def comparison_tables(groups: Sequence[Group], bounds: Sequence[Group] = ()) -> list[Table]:
-    """The tables that fit one setup; a table is left out if a later, more special one has all of its groups.
+    """Return the tables that fit one setup; a table is left out if a later, more special one has all of its groups.
 
-    bounds: runs of the same setup that rehearse nothing, or train on everything together, whatever the memory.
+    bounds: groups of the same setup, with any memory, that rehearse nothing or train on everything together.
     """
     chosen = [(spec, _chosen(spec, groups)) for spec in SPECS]
     tables = [
@@ -116,7 +116,7 @@ def comparison_tables(groups: Sequence[Group], bounds: Sequence[Group] = ()) -> 
 
 
 def _is_uneven(group: Group) -> bool:
-    """Whether common classes fare otherwise than rare ones, so that it matters what a mean is over."""
+    """Return whether common and rare classes have different accuracies, so that the two kinds of mean differ."""
     by_class, by_example = (group.mean_std(metric) for metric in CLASSES.metrics[:2])
     return by_class is not None and by_example is not None and abs(by_class.mean - by_example.mean) > UNEVEN
 
@@ -127,11 +127,11 @@ def _chosen(spec: Spec, groups: Sequence[Group]) -> list[Group]:
         return [group for group in groups if group["strategy"] not in SPECIAL]
     learners = {group.learner for group in groups if not spec.needs or group["strategy"] in spec.needs}
     chosen = [group for group in groups if group.learner in learners and group["strategy"] in spec.strategies]
-    return sorted(chosen, key=lambda group: spec.strategies.index(group["strategy"]))  # stable: variants stay together
+    return sorted(chosen, key=lambda group: spec.strategies.index(group["strategy"]))  # the order of variants stays
 
 
 def _table(spec: Spec, groups: Sequence[Group], bounds: Sequence[Group]) -> Table:
-    """A row for each strategy, grouped by learner; ours and the paper's side by side; then the bounds."""
+    """Return a table with a row for each strategy, grouped by learner, our values beside the paper's, then bounds."""
     metrics = [metric for metric in spec.metrics if any(group.mean_std(metric) for group in groups)]
     in_paper = {m for m in metrics if any(paper.value(spec.papers, group, m) for group in groups)}
     columns = [column for metric in metrics for column in columns_beside_paper(metric, metric in in_paper)]
@@ -162,13 +162,13 @@ def _table(spec: Spec, groups: Sequence[Group], bounds: Sequence[Group]) -> Tabl
 
 
 def _ranks_of(groups: Sequence[Group], metric: str) -> dict[Group, Rank]:
-    """Which groups are best and second best; full, which labels everything, is not ranked."""
+    """Return the best and second best of the groups; `full`, which labels everything, is not ranked."""
     values = [None if group["strategy"] == "full" else group.mean_std(metric) for group in groups]
     return dict(zip(groups, ranks(values, METRICS[metric]), strict=True))
 
 
 def _note(spec: Spec, groups: Sequence[Group], metrics: Sequence[str]) -> str:
-    """On how many seeds, what the metrics are, and how the paper's protocol differs."""
+    """Return a note on the number of seeds, the meaning of the metrics, and how the paper's protocol differs."""
     explained = ", ".join(f"{METRICS[metric].short}: {METRICS[metric].name}" for metric in metrics)
     note = f"{over_seeds(groups)}. {explained}. For each learner, the best is bold and the second best underlined."
     if any(group["strategy"] == "full" for group in groups):
@@ -179,21 +179,21 @@ def _note(spec: Spec, groups: Sequence[Group], metrics: Sequence[str]) -> str:
 
 
 OWN_ORDER, ALL_PERMUTATIONS = "as they are", "all permutations"
-FEW = 3  # strategies for which all metrics fit side by side into one table
+FEW = 3  # up to this many strategies, all metrics fit side by side into one table
 SHARES = ("picked_least", "picked_most")
-# A table of varied settings is about one value of each of these.
+# All rows of a table of varied settings have the same value of each of these.
 NOT_VARIED = ("benchmark", "memory", "scale", "tasks", "last_rounds", "evaluate", "classes_per_task")
 
 
 def order_tables(groups: Sequence[Group]) -> list[Table]:
-    """A table for each setup whose tasks were permuted: every order, and the mean over all permutations."""
+    """Return a table for each setup whose tasks were permuted: every order, and the mean over all permutations."""
     ordered = [group for group in groups if group["order"] in ("fixed", "tasks")]
     setups = grouped(ordered, lambda group: group.setup_without(paper.ORDER_SETTINGS)).values()
     return [_order_table(alike) for alike in setups if any(group["order"] == "tasks" for group in alike)]
 
 
 def _order_table(groups: Sequence[Group]) -> Table:
-    """A row for each order and strategy; strategies are ranked within an order."""
+    """Return a table with a row for each order and strategy; strategies are ranked within an order."""
     permuted = [group for group in groups if group["order"] == "tasks"]
     compared = dict.fromkeys((group.learner, group.strategy) for group in permuted)
     groups = [group for group in groups if (group.learner, group.strategy) in compared]
@@ -231,7 +231,7 @@ def _order_table(groups: Sequence[Group]) -> Table:
 
 
 def varied_settings(groups: Sequence[Group]) -> list[tuple[list[Group], list[str]]]:
-    """Groups whose setups differ in some settings only, with the names of these settings."""
+    """Return sets of groups whose setups differ in few settings, each set with the names of these settings."""
     varying = []
     varied_names = [name for name in SETUP_SETTINGS if name not in (*NOT_VARIED, *paper.ORDER_SETTINGS)]
     fixed_order = [group for group in groups if group["order"] != "tasks"]
@@ -245,9 +245,9 @@ def varied_settings(groups: Sequence[Group]) -> list[tuple[list[Group], list[str
 
 
 def setting_tables(groups: Sequence[Group]) -> list[Table]:
-    """What changes with the settings that were varied: a row for each combination, strategies side by side.
+    """Return tables of varied settings, with a row for each combination of values and strategies side by side.
 
-    Both metrics and the class balance of few strategies fit into one table; else each metric has its own.
+    If there are few strategies, both metrics and the class balance are in one table; otherwise each has its own.
     """
     tables = []
     for alike, varied in varied_settings(groups):
@@ -288,7 +288,7 @@ def _setting_table(groups: Sequence[Group], varied: Sequence[str], metrics: Sequ
 
 
 def _sort_key(value: Any) -> tuple[bool, float, str]:
-    """Numbers by size, after all that is text."""
+    """Return a sort key that puts numbers in order of size after all text."""
     return (True, value, "") if isinstance(value, int | float) else (False, 0.0, str(value))
 
 
@@ -296,7 +296,7 @@ PAPERS_TABLES = ("main", "learning-accuracy", "memory-baselines", "scores", "ful
 
 
 def means_csv(groups: Sequence[Group]) -> str:
-    """All settings but the seed, then metric, mean, std, n, and the paper's mean and std where it has them."""
+    """Return a CSV file: all settings but the seed, then metric, mean, std, n, and the paper's mean and std if any."""
     settings = [name for name in Config.model_fields if name != "seed"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""Write the report of finished runs: where to, in which format, with which figures."""
+"""Write the report of finished runs to a file, in a given format, with figures beside it if wanted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from accuacl.experiments.sweeps import read_query_times
 
 FILES_OF_RUNS = ("results.csv", "result.json", "config.json", "journal.sqlite", QUERIES)
 TOGETHER = "No setting tells the paths apart, so their runs are taken together."
-FOREIGN = ("pdf", "docx", "doc", "odt", "xlsx")  # suffixes of other formats
+FOREIGN = ("pdf", "docx", "doc", "odt", "xlsx")  # suffixes that are refused, as a report cannot have these formats
 
 
 def write(
@@ -44,7 +44,7 @@ def write(
     baseline: str = "",
     on_read: Callable[[str], None] = lambda sentence: None,
 ) -> Path:
-    """Write the report of the runs and tables at `paths`; returns the file.
+    """Write the report of the runs and tables at `paths`; return the file.
 
     A single run has a report of its own, written beside it unless `out` is given; several runs are averaged over their
     seeds, by default in report.html here; tables of query times (efficiency.csv) get a section of their own.
@@ -82,7 +82,7 @@ def write(
     if single:
         report = documents.one_run(paths[0], rows[0], title, data_dir, source)
     else:
-        unfinished = 0 if choose else count_unfinished(paths)  # with --only, some of them may not be meant
+        unfinished = 0 if choose else count_unfinished(paths)  # with --only, these may not belong to the report
         notices = [*notices, f"Left out: {counted(unfinished, 'unfinished run')}."] if unfinished else notices
         query_times = [row for table in queries.values() for row in table]
         usual = next(iter(of_paths.values()), None)
@@ -102,7 +102,7 @@ def write(
 
 
 def _format(given: str, out: Path | None) -> str:
-    """The format that is asked for, by its name or by the suffix of the file; both must agree."""
+    """Return the format that is asked for, by its name or by the suffix of the file; both must agree."""
     if given and given not in FORMATS:
         raise InputError(f"format is {given!r}; give one of {', '.join(FORMATS)}.")
     suffix = out.suffix.removeprefix(".").lower() if out else ""
@@ -117,7 +117,7 @@ def _format(given: str, out: Path | None) -> str:
 
 
 def _check_out(out: Path, paths: Sequence[Path]) -> None:
-    """Refuse a file that cannot be written, and one that results are kept in."""
+    """Refuse an output file that cannot be written, or that has results in it."""
     check_new_file(out)
     if out.resolve() in {path.resolve() for path in paths}:
         raise InputError(f"{out} is what the report is made from and would be lost; give another --out.")

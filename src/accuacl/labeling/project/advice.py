@@ -14,11 +14,11 @@ from accuacl.base.errors import counted
 from accuacl.labeling.project.estimates import ClassEstimate, Estimates, TrainingGain
 from accuacl.labeling.project.settings import ProjectSettings
 
-FEW_LABELS = 5  # of a class
-FEW_HELD = 30  # held-out items of a task: with fewer an accuracy is known to about 15 points at best
-LARGE_FALL = 10  # points that a task must have fallen to be worth a sentence
-MORE_HELD = 50  # percent of a first round, if too little is known
-SHOWN = 3  # tasks or classes that one kind of advice names
+FEW_LABELS = 5  # a class with fewer labels is called rare
+FEW_HELD = 30  # with fewer held-out items, a task's accuracy is known to about 15 points at best
+LARGE_FALL = 10  # a task is mentioned if its accuracy has fallen by this many points
+MORE_HELD = 50  # the percentage of a first round to hold out that is suggested if too little is known
+SHOWN = 3  # the most tasks or classes that one piece of advice names
 
 Tone = Literal["good", "bad", "plain"]
 Action = Literal["", "round", "holdout", "memory"]
@@ -26,9 +26,9 @@ Action = Literal["", "round", "holdout", "memory"]
 
 @dataclass(frozen=True)
 class Advice:
-    """What has happened, and what to do; about: filters that show the answers in question.
+    """A sentence on what has happened and what to do; about: filters of the page that show the answers in question.
 
-    action: what a lead can do about it at once, with a value: one more round of a task (its index), another hold-out
+    action: a change that a lead can make at once, with its value: one more round (the task's index), another hold-out
     (percent) or memory (examples).
     """
 
@@ -42,7 +42,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Doubts:
-    """How many items people disagree about, settled ones aside; how many were skipped, of how many answers."""
+    """The numbers of disputed items that nobody has settled, of skipped items, and of answers."""
 
     unsettled: int = 0
     skipped: int = 0
@@ -59,7 +59,10 @@ def advise(
     left: int,
     task: int | None = None,
 ) -> list[Advice]:
-    """All advice, what needs attention first. left: labels left in the budget of a task; None: the latest measured."""
+    """Return all advice, the most urgent first.
+
+    left: how many labels are left in the budget of the task; task None: the latest task that was measured.
+    """
     advice = [
         *_training(gain),
         *_fallen(settings, estimates),
@@ -74,7 +77,7 @@ def advise(
 
 
 def _training(gain: TrainingGain | None) -> Iterator[Advice]:
-    """What the last training has changed."""
+    """Say how the last training has changed the accuracy."""
     if gain is None:
         return
     now = f"{gain.now:.0f} %, on {counted(gain.count, 'held-out example')}"
@@ -91,7 +94,7 @@ def _training(gain: TrainingGain | None) -> Iterator[Advice]:
 
 
 def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]:
-    """Forgotten tasks, the worst first, and whether that is beyond doubt; or that there are none."""
+    """Name the tasks that were forgotten, the worst first, and say whether that is certain; or that there are none."""
     measured = [(t, t.learned, t.forgetting) for t in estimates.tasks if t.learned and t.forgetting]
     fallen = sorted((row for row in measured if row[2].value >= LARGE_FALL), key=lambda row: -row[2].value)
     for t, learned, forgetting in fallen[:SHOWN]:
@@ -114,7 +117,7 @@ def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]
 
 
 def _confused(estimates: Estimates, names: Mapping[int, str]) -> Iterator[Advice]:
-    """The pair of classes that is confused most, if that happened more than once."""
+    """Name the pair of classes that is confused most often, if it was confused more than once."""
     wrong = {pair: count for pair, count in estimates.confusion.items() if pair[0] != pair[1] and count > 1}
     if not wrong:
         return
@@ -127,7 +130,7 @@ def _confused(estimates: Estimates, names: Mapping[int, str]) -> Iterator[Advice
 
 
 def _rare(classes: Sequence[ClassEstimate], names: Mapping[int, str]) -> Iterator[Advice]:
-    """Classes without a label, and those with few."""
+    """Name the classes without a label, and those with few."""
     if not any(c.labels for c in classes):
         return
     if missing := [f"“{names[c.id]}”" for c in classes if not c.labels]:
@@ -139,7 +142,7 @@ def _rare(classes: Sequence[ClassEstimate], names: Mapping[int, str]) -> Iterato
 
 
 def _first(parts: Sequence[str]) -> str:
-    """As in “a”, “b”, “c” and 2 more."""
+    """Return a phrase that names the first few: “a”, “b”, “c” and 2 more."""
     rest = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
     return ", ".join(parts[:SHOWN]) + rest
 
@@ -156,13 +159,13 @@ def _disputed(doubts: Doubts) -> Iterator[Advice]:
 
 
 def _forecast(settings: ProjectSettings, estimates: Estimates, left: int, task: int | None) -> Iterator[Advice]:
-    """How far the budget of a task goes, if the forecast is about that task."""
+    """Say how far the budget of a task goes, if the forecast is about that task."""
     forecast = estimates.forecast
     if forecast is None or not estimates.tasks:
         return
     measured = estimates.tasks[-1].task
     text = f"Task {measured + 1}: {forecast.text}."
-    left = left if forecast.left is None else min(left, forecast.left)  # the pool loses skipped items too
+    left = left if forecast.left is None else min(left, forecast.left)  # skips use up the pool, but not the budget
     if forecast.too_few and not settings.budget_total:
         yield Advice(text, "Add more of its data as the next task.")
     elif settings.budget_total or task not in (None, measured):
@@ -177,7 +180,7 @@ def _forecast(settings: ProjectSettings, estimates: Estimates, left: int, task: 
 
 
 def _precision(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]:
-    """A note on how little is known if few items are held out."""
+    """Say how little is known if few items are held out."""
     worst = min(estimates.tasks, key=lambda t: t.now.count, default=None)
     if worst is None or worst.now.count >= FEW_HELD:
         return

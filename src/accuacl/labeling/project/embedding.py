@@ -36,7 +36,7 @@ from accuacl.labeling.project.trust import trust_code as trust_settings
 def open_for_embedding(
     directory: Path, data: str, options: ReadOptions, trust_code: bool = False
 ) -> tuple[Inputs, Checkpoint]:
-    """The data, opened as the project's model takes it, and that model, for `embed`."""
+    """Return the data, opened as the project's model takes it, and that model, for `embed`."""
     with Project.open(directory) as project:
         if trust_code:
             trust_settings(project.settings)
@@ -52,7 +52,7 @@ def open_for_embedding(
 
 
 def checkpoint_of(project: Project) -> Checkpoint:
-    """The model after the last training, from raw inputs on; it embeds as the project's own strategy sees items."""
+    """Return the model after the last training; from raw inputs it makes the embeddings that the strategy sees."""
     s = project.settings
     steps = read_steps(project.journal, "train")
     if not steps:
@@ -100,7 +100,7 @@ class RowInputs:
         return text_encoder(self.settings, self.tasks) if self.settings.kind == "texts" else self.tasks.schema().encode
 
     def __getstate__(self) -> dict[str, Any]:
-        """For worker processes: each makes its encoder itself."""
+        """Leave out the encoder, which each worker process makes for itself."""
         return {name: value for name, value in self.__dict__.items() if name != "encode"}
 
     def __len__(self) -> int:

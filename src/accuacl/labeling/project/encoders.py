@@ -51,8 +51,8 @@ from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.project.trust import check_trusted
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-FAILURES = 8  # files
-NETWORK = "network.json"  # in the first task's folder: what runs the network on images
+FAILURES = 8  # after this many files of which none could be read, the user's function is taken to be wrong
+NETWORK = "network.json"  # a file in the first task's folder that says which runtime runs the network on images
 
 TextEncoder = Callable[[list[str]], NDArray[np.float32]]
 
@@ -67,7 +67,7 @@ class Backbone:
 
 
 def load_backbone(settings: ProjectSettings) -> Backbone:
-    """The network that embeds, before any training."""
+    """Return the network that embeds, as it is before any training."""
     if settings.model in PRETRAINED:
         return _without_head(load_pretrained(settings.model), learners.Transform(MEAN, STD, flip=True))
     if settings.own:
@@ -80,26 +80,26 @@ def load_backbone(settings: ProjectSettings) -> Backbone:
 
 
 def trainable_network(settings: ProjectSettings, classes: int) -> models.Classifier:
-    """The network with a new head, to be trained as a whole."""
+    """Return the network with a new head, to be trained as a whole."""
     backbone = load_backbone(settings)
     return models.Classifier(backbone.embed, models.new_head(backbone.width, classes, settings.seed))
 
 
 def _without_head(module: nn.Module, transform: learners.Transform, side: int = 0) -> Backbone:
-    """side: of the images that the module is tried on; 0: it is not tried."""
+    """Make a backbone of a module. side: the side of the images that it is tried on; 0: it is not tried."""
     example = torch.rand(2, 3, side, side, generator=torch.Generator().manual_seed(0)) if side else None
     try:
         classifier = models.wrap(module, example=example)
-    except RuntimeError as error:  # torch's way to say that the shapes do not fit
+    except RuntimeError as error:  # torch raises it if the shapes do not fit
         why = f"the model does not take images of {side} pixels: {one_line(error)}"
         raise InputError(f"{why}; give another --image-size.") from None
     return Backbone(classifier.embed, classifier.head.in_features, transform)
 
 
 def image_runtime(settings: ProjectSettings, tasks: Tasks, first: Callable[[], NDArray[np.uint8]]) -> Runtime:
-    """What turns pixels into embeddings for the whole project; the first images settle what runs the network.
+    """Return the runtime that turns pixels into embeddings; it is chosen once, with the first images of the project.
 
-    first: gives some images that can be read; asked only while nothing is settled.
+    first: a function that returns some readable images; called only if no runtime is recorded yet.
     """
     network, device = frozen_network(settings), device_of(settings.device)
     if name := recorded_runtime(settings, tasks):
@@ -112,14 +112,14 @@ def image_runtime(settings: ProjectSettings, tasks: Tasks, first: Callable[[], N
 
 
 def recorded_runtime(settings: ProjectSettings, tasks: Tasks) -> str:
-    """What runs the project's network; "": that is not settled yet."""
+    """Return the name of the runtime that was chosen for the project's network; "" if none has been chosen yet."""
     if settings.runtime == TORCH:
         return TORCH
     return str((read_json(tasks.folder_of(0) / NETWORK) or {"runtime": ""})["runtime"])
 
 
 def frozen_network(settings: ProjectSettings) -> FrozenNetwork:
-    """The network of a project in which it stays as it is, from raw pixels on."""
+    """Return the frozen network of a project, which takes raw pixels."""
     if settings.model in PRETRAINED:
         return pretrained_network(settings.model)
     backbone = load_backbone(settings)
@@ -127,7 +127,7 @@ def frozen_network(settings: ProjectSettings) -> FrozenNetwork:
 
 
 def _own_model(settings: ProjectSettings) -> Any:
-    """What the user's function returns; its file must be trusted, and be the one that the project began with."""
+    """Return the model that the user's function makes; its file must be trusted, and unchanged in this project."""
     settings.check_files()
     check_trusted(settings)
     return load_function(settings.model, fresh=True)()
@@ -135,7 +135,7 @@ def _own_model(settings: ProjectSettings) -> Any:
 
 def _own_network(settings: ProjectSettings) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)  # a network without weights is initialised the same every time
+        torch.manual_seed(settings.seed)  # so that a network without given weights always starts from the same ones
         network = _own_model(settings)
     if not isinstance(network, nn.Module):
         returned = f"{settings.model} returned {type(network).__name__}"
@@ -143,14 +143,14 @@ def _own_network(settings: ProjectSettings) -> nn.Module:
     if settings.weights:
         try:
             network.load_state_dict(safetensors.torch.load_file(settings.weights))
-        except Exception as error:  # safetensors has its own, torch says RuntimeError
+        except Exception as error:  # safetensors raises errors of its own, torch RuntimeError
             why = one_line(error).rstrip(".")
             raise InputError(f"{settings.weights} does not fit {settings.model}: {why}; give its own.") from None
     return network
 
 
 def check_model(settings: ProjectSettings) -> None:
-    """Make the model once; warn where a better one could be installed."""
+    """Make the model once, so that its errors are raised now; warn if a better one could be installed."""
     if settings.has_network:
         load_backbone(settings)
     elif settings.kind == "files":
@@ -181,9 +181,9 @@ def check_model(settings: ProjectSettings) -> None:
 
 
 def file_encoder(settings: ProjectSettings) -> Callable[[Path], NDArray[np.float32] | None]:
-    """The user's function, which takes the path of a file and gives a vector; None for a file that it cannot read.
+    """Return the user's function from the path of a file to a vector; it returns None for a file that it cannot read.
 
-    If it fails for the first files without having read one, it is the function that is wrong, and its error is raised.
+    If it fails for the first FAILURES files, the function is taken to be wrong, and its error is raised.
     """
     settings.check_files()
     check_trusted(settings)
@@ -220,7 +220,7 @@ def file_encoder(settings: ProjectSettings) -> Callable[[Path], NDArray[np.float
 
 
 def text_encoder(settings: ProjectSettings, tasks: Tasks) -> TextEncoder:
-    """From texts to vectors, one row each. The weights of words are learned from the first task, and then stay."""
+    """Return the encoder of texts as rows of a matrix. The weights of words are learned from the first task alone."""
     if settings.own:
         return _own_text_encoder(settings)
     if settings.sentence_model:
@@ -237,7 +237,7 @@ def text_encoder(settings: ProjectSettings, tasks: Tasks) -> TextEncoder:
 
 
 def token_table(settings: ProjectSettings) -> NDArray[Any]:
-    """The trained vectors of 32,000 tokens, 256 numbers each."""
+    """Return the trained vectors of 32,000 tokens, 256 numbers each."""
     from safetensors.numpy import load
 
     path = settings.files[0]
@@ -255,12 +255,12 @@ def fit_words(texts: list[str], columns: int, path: Path, words: str = SPACES) -
 
 
 def word_weights(path: Path) -> NDArray[np.float64]:
-    """The weights of words that `fit_words` has written."""
+    """Return the weights of words that `fit_words` has written."""
     return np.array(read_json(path)["idf"], np.float64)
 
 
 def _sentence_model(settings: ProjectSettings) -> TextEncoder:
-    """The user's ONNX file, which embeds texts."""
+    """Return an encoder that runs the user's ONNX file."""
     settings.check_files()
     try:
         model = SentenceModel(*settings.files)
@@ -271,7 +271,7 @@ def _sentence_model(settings: ProjectSettings) -> TextEncoder:
 
 
 def _own_text_encoder(settings: ProjectSettings) -> TextEncoder:
-    """The user's function makes a model: something that takes a list of texts and gives a row of numbers for each."""
+    """Return the model that the user's function makes: it takes a list of texts and gives a row of numbers for each."""
     model = _own_model(settings)
     if not callable(model):
         returned = f"{settings.model} returned {type(model).__name__}"

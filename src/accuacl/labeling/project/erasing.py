@@ -27,9 +27,9 @@ from accuacl.labeling.project.tasks import (
     parquet_of,
 )
 
-FORGET_PLAN = "forgetting.json"  # what has to be forgotten still, in the project's directory
+FORGET_PLAN = "forgetting.json"  # a file in the project's directory that lists what still has to be forgotten
 FORGOTTEN = "(forgotten)"  # the name of an item that was forgotten
-PARTS = "rows"  # in a task's folder, until all inputs are made: what has been encoded so far
+PARTS = "rows"  # a folder in a task's folder with the inputs made so far, until all are made
 
 
 def erase_finished(tasks: Tasks, journal: Path) -> None:
@@ -45,24 +45,24 @@ def erase_finished(tasks: Tasks, journal: Path) -> None:
 
 
 def erased_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
-    """The rows of a task that are completely erased."""
+    """Return the rows of a task that are completely erased."""
     erased = read_json(tasks.folder_of(task.index) / ERASED)
     return set(erased["rows"]) if erased else set()
 
 
 def forgotten_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
-    """The rows of a task that the project was asked to forget."""
+    """Return the rows of a task that the project was asked to forget."""
     rows = erased_rows(tasks, task)
     return {row for row in rows if tasks.table(task.index)["name"][row] == FORGOTTEN} if rows else set()
 
 
 def erase(tasks: Tasks, task: TaskInfo, rows: Collection[int], names: bool = False) -> None:
-    """Put zeros and nothing in place of what there is of these rows of a task; `names`: of their names too.
+    """Replace the arrays of these rows of a task by zeros and their texts by nothing; `names`: replace names too.
 
-    `erased.json` is written before, with the hash that the list of items is going to have, and after: if this is
-    killed, doing it again does the rest.
+    `erased.json` is written first, with the hash that the list of items will have, and once more at the end. If the
+    process is killed in between, a second call does the rest.
     """
-    _remove_uploaded(tasks, task, rows)  # while their names are there
+    _remove_uploaded(tasks, task, rows)  # first, because the names that it needs may be erased below
     folder, before = tasks.folder_of(task.index), erased_rows(tasks, task)
     table, chosen = {name: list(column) for name, column in tasks.table(task.index).items()}, sorted(rows)
     nothings = {"text": "", "shown": "{}", "label": None} | ({"name": FORGOTTEN} if names else {})
@@ -85,14 +85,14 @@ def erase(tasks: Tasks, task: TaskInfo, rows: Collection[int], names: bool = Fal
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove inputs of a task that were encoded before all of them were; those still wanted are computed again."""
+    """Remove a task's unfinished inputs; those that are still needed are computed again."""
     for name in (PARTS, "parts"):  # the latter, and the file, are of projects that 0.2.0 began
         shutil.rmtree(folder / name, ignore_errors=True)
     (folder / "first.safetensors").unlink(missing_ok=True)
 
 
 def forget_items(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> None:
-    """Erase rows of a task with their names, and see to it that the same images and texts are not taken in again."""
+    """Erase rows of a task with their names, and record their hashes so that they are not added again."""
     table = tasks.table(task.index)
     gone = forgotten_rows(tasks, task) if task.kind in FOLDERS else erased_rows(tasks, task)
     there = [row for row in rows if row not in gone]
@@ -117,9 +117,9 @@ def _forget_values(tasks: Tasks, task: TaskInfo) -> None:
 
 
 def _remove_uploaded(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> None:
-    """Delete what was sent to the project's own folder: images one by one, the file of others as a whole.
+    """Delete uploaded files of these rows: images one by one, and tables as a whole.
 
-    The other rows of such a file are in the list of items, where they are needed.
+    The other rows of a table are not lost, because the list of items has them too.
     """
     place, uploads = Path(task.place), tasks.folder.parent.resolve() / "uploads"
     if not place.is_relative_to(uploads) or not place.exists():
@@ -133,12 +133,12 @@ def _remove_uploaded(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> Non
 
 
 def usable_items(tasks: Tasks, task: TaskInfo) -> NDArray[np.int64]:
-    """The items of a task that people can be asked for: those that can be read and have not been erased."""
+    """Return the items of a task that people can be asked for: those that can be read and have not been erased."""
     return np.delete(task.ids, sorted(erased_rows(tasks, task).union(_unreadable_rows(tasks, task))))
 
 
 def unreadable_images(tasks: Tasks, task: TaskInfo) -> list[str]:
-    """Their names. They are never asked for, and nothing is learned from them."""
+    """Return the names of images that cannot be read. People are never asked about them."""
     if task.kind not in FOLDERS:
         return []
     names, gone = tasks.table(task.index)["name"], erased_rows(tasks, task)
@@ -146,13 +146,13 @@ def unreadable_images(tasks: Tasks, task: TaskInfo) -> list[str]:
 
 
 def _unreadable_rows(tasks: Tasks, task: TaskInfo) -> list[int]:
-    """The rows without inputs, the erased ones among them; none before the inputs are made."""
+    """Return the rows without inputs, including erased ones; none before the inputs are made."""
     made = tasks.inputs(task.index)
     return made["bad"] if made else []
 
 
 def why_unreadable(task: TaskInfo, name: str) -> str:
-    """Why such an image or file cannot be read, in a few words."""
+    """Return in a few words why an image or file cannot be read."""
     if task.kind == "files":
         return "your model could not read it"
     return why_unusable(Path(task.place), name) or "could not be read when it was embedded, and can be now"

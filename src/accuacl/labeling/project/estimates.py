@@ -18,7 +18,7 @@ from accuacl.labeling.project.stopping import Forecast, Measured, forecast, next
 from accuacl.labeling.project.tasks import TaskInfo, Tasks
 from accuacl.labeling.store import Store, counts_as
 
-Z = 1.959963984540054  # two-sided 95 %
+Z = 1.959963984540054  # the normal quantile of a two-sided 95 % interval
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Estimate:
 
 
 def interval_text(estimate: Estimate | None) -> str:
-    """An estimate as text, with its interval; "" if there is none."""
+    """Return an estimate as text, with its interval; "" if there is none."""
     return "" if estimate is None else f"{estimate.value:.0f} ({estimate.low:.0f} to {estimate.high:.0f})"
 
 
 def share(right: int, count: int) -> Estimate:
-    """A share with Wilson's interval.
+    """Return the share of `right` in `count`, in percent, with Wilson's interval.
 
     >>> estimate = share(8, 10)
     >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
@@ -48,14 +48,16 @@ def share(right: int, count: int) -> Estimate:
 
 
 def wilson(p: float, n: int) -> tuple[float, float]:
-    """Wilson's interval of a share, which need not be a whole number of n."""
+    """Return Wilson's interval of a share p (0 to 1) of n examples; p n need not be a whole number."""
     middle, half = p + Z * Z / (2 * n), Z * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
     return (middle - half) / (1 + Z * Z / n), (middle + half) / (1 + Z * Z / n)
 
 
-@lru_cache(maxsize=4096)  # the same few counts come again for every task and round
+@lru_cache(maxsize=4096)  # every task and round asks for the same few counts
 def exact(right: int, count: int) -> Estimate:
-    """A share with the interval of Clopper and Pearson, which is never too narrow.
+    """Return the share of `right` in `count`, in percent, with the interval of Clopper and Pearson.
+
+    That interval covers the true share in at least 95 % of cases, whatever the count.
 
     >>> estimate = exact(8, 10)
     >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
@@ -69,8 +71,9 @@ def exact(right: int, count: int) -> Estimate:
 
 
 def change(lost: int, gained: int, count: int) -> Estimate:
-    """By how much a share has fallen, when `lost` of the same examples were right before and are wrong now, and
-    `gained` the other way round; with the paired interval of Bonett and Price (2012), made for small samples.
+    """Return how many points a share has fallen, with the paired interval of Bonett and Price (2012) for small samples.
+
+    Of the `count` examples, `lost` were right before and are wrong now, and `gained` the other way round.
 
     >>> estimate = change(3, 1, 20)
     >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
@@ -83,9 +86,9 @@ def change(lost: int, gained: int, count: int) -> Estimate:
 
 
 def mean(estimates: Sequence[Estimate]) -> Estimate:
-    """The mean over tasks, each with the same weight. Its interval combines theirs, after Zou and Donner (2008).
+    """Return the mean over tasks, each with the same weight; the interval combines theirs by Zou and Donner (2008).
 
-    For shares give the `exact` ones: intervals that are each a little too narrow combine to one far too narrow.
+    For shares, give `exact` estimates: intervals that are each a little too narrow combine to one far too narrow.
 
     >>> estimate = mean([exact(8, 10), exact(10, 10)])
     >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
@@ -97,7 +100,7 @@ def mean(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(value, value - below, value + above, sum(e.count for e in estimates))
 
 
-Predictions = dict[int, int]  # held-out item: class
+Predictions = dict[int, int]  # {held-out item: the class that the model gives it}
 
 
 @dataclass(frozen=True)
@@ -120,40 +123,43 @@ class RoundAccuracy:
     task: int
     round: int
     accuracy: tuple[Estimate | None, ...]
-    forgetting: tuple[Estimate | None, ...] = ()  # of the tasks before this one
+    forgetting: tuple[Estimate | None, ...] = ()  # one entry for each task before this one
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """What is known of a project's model and labels."""
+    """All estimates of a project's model, and counts of its labels."""
 
     tasks: tuple[TaskEstimate, ...]
     accuracy: Estimate | None  # the mean over tasks
     forgetting: Estimate | None  # the mean over all tasks but the last
     history: tuple[RoundAccuracy, ...]
-    confusion: dict[tuple[int, int], int]  # (class, the model's guess): held-out items
+    confusion: dict[tuple[int, int], int]  # {(class, the model's guess): how many held-out items}
     labels_by_class: dict[int, int]
     labels_by_person: dict[int, int]
-    curve: tuple[Measured, ...] = ()  # of the latest task that was tested
-    forecast: Forecast | None = None  # labels that the latest task needs for its next target
-    calibration: str = ""  # whether the model's confidence is right; a sentence, where the learner can tell
-    class_forgetting: dict[int, Estimate] = field(default_factory=dict)  # of the classes that earlier tasks test
+    curve: tuple[Measured, ...] = ()  # the learning curve of the latest task that was tested
+    forecast: Forecast | None = None  # how many labels the latest task needs for its next target
+    calibration: str = ""  # a sentence on whether the model's confidence is right; "" if the learner cannot tell
+    class_forgetting: dict[int, Estimate] = field(default_factory=dict)  # for the classes of earlier tasks' tests
 
     @property
     def overall(self) -> Estimate | None:
-        """The mean over tasks; of a single task its own estimate, so that one number never has two intervals."""
+        """The mean over tasks. A single task keeps its own estimate, so that one number never has two intervals."""
         return self.tasks[0].now if len(self.tasks) == 1 else self.accuracy
 
     @property
     def over_examples(self) -> Estimate | None:
-        """The share of all held-out items that are right: tasks count by how many items they have."""
+        """The share of all held-out items that are right, so that tasks with more items weigh more; in percent."""
         right = sum(count for (label, guess), count in self.confusion.items() if label == guess)
         return share(right, sum(self.confusion.values())) if self.confusion else None
 
 
 @dataclass(frozen=True)
 class TrainingGain:
-    """The accuracy on all held-out items after the last training, and before it if they were the same; percent."""
+    """The accuracy on all held-out items after the last training, in percent.
+
+    before: the accuracy after the training before it, if the held-out items were the same.
+    """
 
     before: float | None
     now: float
@@ -161,7 +167,7 @@ class TrainingGain:
 
 
 def estimate(store: Store, journal: Path, data: Tasks) -> Estimates:
-    """From what the journal has: predictions for held-out items, judged by the labels as they are now."""
+    """Compare the journal's predictions for held-out items with the labels as they are now."""
     root = counts_as(store.classes())
     tests, ends = _read_predictions(journal, root)
     # The answers are read after the predictions: by now every predicted item has a label.
@@ -175,7 +181,7 @@ def estimate(store: Store, journal: Path, data: Tasks) -> Estimates:
     }
     last = max(tests, default=(0, 0))
     now = tests.get(last, {})
-    then: Predictions = {}  # of the items of earlier tasks, when these had been learned
+    then: Predictions = {}  # the predictions for each earlier task's items just after that task was learned
     tasks: list[TaskEstimate] = []
     for t, items in sorted(_grouped(now, task_of).items()):
         learned = _accuracy(ends[t], truth, items) if t in ends else None
@@ -211,7 +217,7 @@ def estimate(store: Store, journal: Path, data: Tasks) -> Estimates:
 
 
 def _calibration(journal: Path) -> str:
-    """Whether the model's confidence is right, and what it has learned from its own predictions for the pool."""
+    """Return sentences on whether the model's confidence is right and how it has learned from items without a label."""
     trained = read_steps(journal, "train")
     facts = trained[-1].result.get("facts", {}) if trained else {}
     if "left_out_accuracy" not in facts:
@@ -232,13 +238,13 @@ def _calibration(journal: Path) -> str:
 
 
 def _learning_curve(journal: Path, task: TaskInfo, history: Sequence[RoundAccuracy]) -> list[Measured]:
-    """The task's labels and how many of its held-out items were right, after each of its rounds."""
+    """Return the task's labels and how many of its held-out items were right, after each of its rounds."""
     labels, curve = 0, []
     measured = {after.round: after.accuracy[task.index] for after in history if after.task == task.index}
     for step in read_steps(journal, "label", task=task.index):
-        held = set(step.result["held"])  # some may have been skipped
+        held = set(step.result["held"])  # the held-out items, of which some may have been skipped
         learned = [item for item, _ in (*step.result["labels"], *step.result.get("late", ())) if item not in held]
-        labels += sum(item in task for item in learned)  # late labels may be of earlier tasks
+        labels += sum(item in task for item in learned)  # a late label may belong to an earlier task
         if step.round is not None and (accuracy := measured.get(step.round)) is not None:
             curve.append(Measured(labels, round(accuracy.value * accuracy.count / 100), accuracy.count))
     return curve
@@ -247,9 +253,10 @@ def _learning_curve(journal: Path, task: TaskInfo, history: Sequence[RoundAccura
 def _to_label(
     journal: Path, data: Tasks, task: TaskInfo, curve: Sequence[Measured], answers: Mapping[int, int | None]
 ) -> tuple[int, int]:
-    """How many items of a task are still to be labelled, and how many labels it has that no accuracy was measured with.
+    """Return how many items of a task are still to be labelled, and how many labels came since the last measurement.
 
-    answers: of all tasks; None is a skip. What a round was closed without is not asked for again.
+    answers: the class of each answered item of all tasks; None for a skipped one. Items that a round was closed without
+    are not asked for again, so they are not counted.
     """
     steps = read_steps(journal, "label", "query", task=task.index)
     closed = {step.round for step in steps if step.kind == "label"}
@@ -261,7 +268,7 @@ def _to_label(
 
 
 def training_gain(history: Sequence[RoundAccuracy]) -> TrainingGain | None:
-    """What the last training has brought; None before the first, or without held-out items."""
+    """Return the accuracy before and after the last training; None before the first, or without held-out items."""
     means = []
     for after in history[-2:]:
         measured = [e for e in after.accuracy if e is not None]
@@ -274,7 +281,7 @@ def training_gain(history: Sequence[RoundAccuracy]) -> TrainingGain | None:
 
 
 def last_predictions(journal: Path) -> Predictions:
-    """The class that the model gives each held-out item after its last training."""
+    """Return the class that the model gives each held-out item after its last training."""
     tests, _ = _read_predictions(journal)
     return tests[max(tests)] if tests else {}
 
@@ -282,7 +289,7 @@ def last_predictions(journal: Path) -> Predictions:
 def _read_predictions(
     journal: Path, root: Mapping[int, int] | None = None
 ) -> tuple[dict[tuple[int, int], Predictions], dict[int, Predictions]]:
-    """Predictions after each round, and after each task. root: what merged classes count as."""
+    """Return the predictions after each round and those after each task. root: the class that each class counts as."""
     tests: dict[tuple[int, int], Predictions] = {}
     ends: dict[int, Predictions] = {}
     for step in read_steps(journal, "test", "evaluate"):
@@ -297,7 +304,7 @@ def _read_predictions(
 
 
 def _grouped(items: Iterable[int], groups: Mapping[int, int]) -> dict[int, list[int]]:
-    """The items of each group, such as a task or a class."""
+    """Return the items of each group, such as a task or a class. groups: the group of each item."""
     grouped: dict[int, list[int]] = {}
     for item in items:
         grouped.setdefault(groups[item], []).append(item)
@@ -309,16 +316,17 @@ def _accuracy(guesses: Predictions, truth: Mapping[int, int], items: Sequence[in
 
 
 def _fall(before: Predictions, after: Predictions, truth: Mapping[int, int], items: Sequence[int]) -> Estimate:
-    """How many points of accuracy on these items were lost between two predictions."""
+    """Return how many points of accuracy on these items were lost between two predictions."""
     right = [(before.get(item) == truth[item], after.get(item) == truth[item]) for item in items]
     return change(right.count((True, False)), right.count((False, True)), len(items))
 
 
 @dataclass(frozen=True)
 class ClassEstimate:
-    """A class: its labels, the share of its held-out items that the model gets right; None if there are none.
+    """How many labels a class has, and how well the model knows it.
 
-    forgetting: by how much that share has fallen on the items of earlier tasks, since each of these was learned.
+    accuracy: the share of its held-out items that the model gets right; None without such items. forgetting: how many
+    points that share has fallen on the items of earlier tasks, since each of these was learned.
     """
 
     id: int
@@ -328,7 +336,7 @@ class ClassEstimate:
 
 
 def by_class(estimates: Estimates, classes: Iterable[int]) -> list[ClassEstimate]:
-    """What is known of each class; the confusion matrix has all that is needed for its accuracy."""
+    """Return the estimate of each class. Its accuracy is computed from the confusion matrix."""
     held: Counter[int] = Counter()
     for (label, _), count in estimates.confusion.items():
         held[label] += count
@@ -344,7 +352,7 @@ def by_class(estimates: Estimates, classes: Iterable[int]) -> list[ClassEstimate
 
 
 def mean_over_classes(classes: Iterable[ClassEstimate]) -> Estimate | None:
-    """A rare class counts as much as a common one; of a single class it is its own estimate."""
+    """Return the mean accuracy over classes, each with the same weight, however rare; None without measured classes."""
     measured = [c.accuracy for c in classes if c.accuracy is not None]
     if len(measured) <= 1:
         return measured[0] if measured else None

@@ -26,23 +26,23 @@ COLUMNS = (*WHICH, "class", "person", "time", "held_out", "guess_shown")
 SKIPPED = (*WHICH, "person", "time", "reason")
 ANSWERS = (*WHICH, "kind", "class", "person", "time", "seconds", "guess_shown", "undone", "reason")
 COMMENTS = (*WHICH, "kind", "comment", "person", "time")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what begins a formula
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # the characters with which a spreadsheet's formula may begin
 
 Records = list[dict[str, Any]]
-Common = Callable[[int, int | None, float], dict[str, Any]]  # (item, person, time) to columns that all tables have
+Common = Callable[[int, int | None, float], dict[str, Any]]  # turns (item, person, time) into common columns
 
 
 def write_answers(project: Project, out: Path, whole_places: bool = True) -> list[Path]:
-    """Write labels.csv, labels.parquet, skipped.csv, answers.csv and comments.csv; of texts with the text.
+    """Write labels.csv, labels.parquet, skipped.csv, answers.csv and comments.csv, which contain the items' texts.
 
-    whole_places: sources are whole paths, not names alone.
+    whole_places: the column of sources has whole paths, not names alone.
     """
     text = ("text",) if project.settings.kind == "texts" else ()
     rounds = project.store.rounds_of_items()
     people: dict[int | None, str] = {person.id: person.name for person in project.store.people()}
 
     def common(item: int, person: int | None, when: float) -> dict[str, Any]:
-        """The columns that all tables have: of which item, by whom, when."""
+        """Return the columns that all tables have, which identify the item, the person and the time."""
         shown, task = project.item(item), project.tasks.find(item)
         source = task.source(whole_places)
         row = dict(zip(WHICH, (item, task.index + 1, rounds[item] + 1, source, shown.name), strict=True))
@@ -63,7 +63,7 @@ def write_answers(project: Project, out: Path, whole_places: bool = True) -> lis
 
 
 def _answers(project: Project, common: Common) -> tuple[Records, Records]:
-    """The present labels, and what is skipped."""
+    """Return the rows of the present labels, and those of the skipped items."""
     held = {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
     classes = {c.id: c.name for c in project.store.classes()}
     shown = project.store.guesses_shown()
@@ -75,14 +75,14 @@ def _answers(project: Project, common: Common) -> tuple[Records, Records]:
         if answer.class_id is None:
             skips.append(row | {"reason": reasons.get((answer.item, answer.time))})
             continue
-        guess = classes[shown[answer.item]] if answer.item in shown else None  # as it was shown, merged since or not
+        guess = classes[shown[answer.item]] if answer.item in shown else None  # even if it was merged since
         labelled = {"class": classes[answer.class_id], "held_out": answer.item in held, "guess_shown": guess}
         labels.append(row | labelled)
     return labels, skips
 
 
 def _every_answer(project: Project, common: Common) -> Records:
-    """Labels, skips, opinions and corrections, first to last."""
+    """Return all labels, skips, opinions and corrections, the oldest first."""
     classes: dict[int | None, str | None] = {None: None} | {c.id: c.name for c in project.store.classes()}
     return [
         common(answer.item, answer.person, answer.time)
@@ -99,7 +99,7 @@ def _every_answer(project: Project, common: Common) -> Records:
 
 
 def _comments(project: Project, common: Common) -> Records:
-    """What people wrote, and what they flagged, first to last."""
+    """Return all comments and flags, the oldest first."""
     return [
         common(event.item, event.person, event.time) | {"kind": event.kind, "comment": event.text or ""}
         for event in project.store.comments()
@@ -118,10 +118,10 @@ def _write_parquet(path: Path, rows: Records, text: tuple[str, ...]) -> None:
 
 
 def write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows, the header first, with cells escaped."""
+    """Write rows, of which the first is the header, to a CSV file with cells escaped."""
     text = io.StringIO()
     usual = csv.writer(text, lineterminator="\n")
-    quoted = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)  # the usual one does not quote \r
+    quoted = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)  # the default does not quote \r
     for row in rows:
         cells = [with_escape(value) for value in row]
         writer = quoted if any("\r" in cell for cell in cells if isinstance(cell, str)) else usual
@@ -130,7 +130,7 @@ def write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:
 
 
 def with_escape(value: Any) -> Any:
-    """A cell with a ' before it where a spreadsheet would take it for a formula; numbers stay.
+    """Return a cell with a ' before it where a spreadsheet would take it for a formula; numbers stay.
 
     What looks like that already gets another ', so that `without_escape` gives everything back.
 
@@ -147,7 +147,7 @@ def with_escape(value: Any) -> Any:
 
 
 def without_escape(cell: str) -> str:
-    """The text that `with_escape` was given.
+    """Return the text that `with_escape` was given.
 
     >>> without_escape("'=1+1"), without_escape("''=1+1"), without_escape("-1.5"), without_escape("'tis")
     ('=1+1', "'=1+1", '-1.5', "'tis")

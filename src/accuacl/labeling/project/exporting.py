@@ -37,9 +37,9 @@ from accuacl.labeling.project.task_inputs import LIMIT, SCALE, load_scale
 from accuacl.labeling.project.tasks import read_like
 from accuacl.labeling.store import counts_as
 
-LARGEST_ERROR = 1e-3  # of a probability in model.onnx, and in half precision
-TRIED = 1000  # items of the pools on which half precision is tried
-BLOCK = 4096  # items whose predictions are made at a time
+LARGEST_ERROR = 1e-3  # the most that a probability may differ in model.onnx or in half precision
+TRIED = 1000  # how many items of the pools half precision is tried on
+BLOCK = 4096  # how many items are predicted at a time
 ITEMS = {
     "images": "a.jpg b.jpg",
     "files": "a.wav b.wav",
@@ -58,10 +58,10 @@ def export(
     onnx: bool = False,
     whole_places: bool = True,
 ) -> list[Path]:
-    """Write labels, model, and predictions for items without a label to a new folder; the files written.
+    """Write labels, model, and predictions for items without a label to a new folder; return the files.
 
-    predict: new data for which predictions are written too. column: of texts in a table, the one that has them.
-    onnx: the model as an ONNX file too. whole_places: say where data came from by whole paths, not by names alone.
+    predict: new data to write predictions for too. column: the column of texts, if these are in a table. onnx: write
+    the model as an ONNX file too. whole_places: write the sources of data as whole paths, not as names alone.
     """
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; give a new folder for the labels and the model.")
@@ -90,7 +90,7 @@ def export(
 
 
 def _write_unlabelled(project: Project, out: Path, on_progress: OnProgress, whole_places: bool) -> Path:
-    """Predictions for every unlabelled item of the embedded tasks, the least certain first."""
+    """Write predictions for every unlabelled item of the embedded tasks, the least certain first; return the file."""
     networks = Networks.with_all(project)
     handle = read_steps(project.journal, "train")[-1].result
     model, seen = networks.model(handle), np.array(handle["seen"], np.int64)
@@ -135,7 +135,7 @@ def _predictions(items: NewItems, out: Path, on_progress: OnProgress) -> Path:
 
 
 def write_model(project: Project, out: Path) -> list[Path]:
-    """Write the model after its last training; the files."""
+    """Write the model after its last training; return the files."""
     s = project.settings
     handle = read_steps(project.journal, "train")[-1].result
     trained = checkpoints.load_tensors(project.weights, handle)
@@ -192,7 +192,7 @@ def write_model(project: Project, out: Path) -> list[Path]:
 def _in_half_precision(
     terms: list[tuple[str, int, int, float]], trained: dict[str, Tensor], sample: Tensor, merged: list[int]
 ) -> dict[str, Tensor]:
-    """The rows of a kernel head in half precision, or as they are if that would change what it predicts.
+    """Return the rows of a kernel head in half precision, or as they are if that would change what it predicts.
 
     That is tried on the support rows and on a sample of embeddings: no probability may move by more than LARGEST_ERROR,
     and no predicted class may change. merged: the class of each of the head's columns.
@@ -211,7 +211,7 @@ def _in_half_precision(
 
 
 def _sample(project: Project, handle: Handle) -> Tensor:
-    """Embeddings of up to TRIED items of all pools, as the head sees them."""
+    """Return embeddings of up to TRIED items of all pools, as the head sees them."""
     networks = Networks.with_all(project)
     tasks = project.tasks.all()[: len(networks.opened)]
     items = np.concatenate([usable_items(project.tasks, task) for task in tasks])
@@ -221,7 +221,7 @@ def _sample(project: Project, handle: Handle) -> Tensor:
 
 
 def class_columns(project: Project, seen: list[int]) -> tuple[list[str], list[int]]:
-    """Names of the classes that the model knows, and for each column of its head which of them it counts as."""
+    """Return the names of the classes that the model knows, and the index of the one each column of its head means."""
     classes = project.store.classes()
     names, final = {c.id: c.name for c in classes}, counts_as(classes)
     kept = sorted({final[id] for id in seen})
@@ -281,7 +281,7 @@ def _silence() -> Iterator[None]:
 
 
 def _example(model: loader.Model) -> Tensor:
-    """Three items of the shape that the model takes, to trace and to check it with."""
+    """Return three rows of the shape that the model takes, to trace and check the ONNX file with."""
     about = model.about
     shape: tuple[int, ...] = (3, about["side"], about["side"]) if about["kind"] == "images" else ()
     shape = shape or (about.get("length") or len(model.state["scale.mean"]),)
@@ -304,7 +304,10 @@ class _Whole(nn.Module):
 
 
 def model_card(project: Project, whole_places: bool = True) -> str:
-    """What the model is, was made from and is good for, in Markdown. whole_places: as in `export`."""
+    """Return the model card in Markdown: what the model is, what it learned from and how good it is.
+
+    whole_places: write sources as whole paths, not as names alone.
+    """
     s, estimates = project.settings, project.estimates()
     names = {label.id: label.name for label in project.store.classes()}
     network = "none: the data are their own embedding" if s.model == NONE else Path(s.model).name
@@ -353,7 +356,7 @@ def model_card(project: Project, whole_places: bool = True) -> str:
 
 
 def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """In Markdown; what people typed stays in its cell and is not read as markup."""
+    """Return a table in Markdown; cells are escaped, so that text of people is not read as markup."""
     escaped = str.maketrans({letter: f"\\{letter}" for letter in "|\\`<>*_[]"})
     lines = [columns, ("---",) * len(columns), *rows]
     return "\n".join(f"| {' | '.join(' '.join(cell.split()).translate(escaped) for cell in line)} |" for line in lines)

@@ -8,8 +8,8 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.project.erasing import erased_rows, forgotten_rows
 from accuacl.labeling.project.tasks import Item, Tasks
 
-LONGEST = 60  # characters of a text that are shown
-MOST = 10  # items that a sentence names
+LONGEST = 60  # how many characters of a text are shown
+MOST = 10  # the most items that an error message names
 
 
 class ItemFinder:
@@ -33,10 +33,9 @@ class ItemFinder:
 
 
 def find_item(tasks: Tasks, given: str) -> int:
-    """The one item that this can mean: `#NUMBER`, `TASK:NAME`, a name, or a number.
+    """Return the item that people give as `#NUMBER`, `TASK:NAME`, a name, or a number.
 
-    InputError, with a sentence that shows the candidates: a number is another item's name too, or several items have
-    the name.
+    If several items have the name, or a number is also another item's name, raise InputError with the candidates.
     """
     finder, count = ItemFinder(tasks), sum(task.count for task in tasks.all())
     by_number = given.removeprefix("#").isdecimal()
@@ -61,7 +60,7 @@ def find_item(tasks: Tasks, given: str) -> int:
 
 
 def describe_item(item: Item) -> str:
-    """What people know an item by: its task, its name, and its text or file.
+    """Return a description of an item for people: its task, its name, and its text or file.
 
     >>> describe_item(Item(99, 1, "text", "39", text="how do I pay?"))
     "task 2, '39': how do I pay?"

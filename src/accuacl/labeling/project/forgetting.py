@@ -32,8 +32,8 @@ from accuacl.labeling.store import merges
 if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
 
-ASIDE = "forgetting"  # the folder in weights/ with the files that will take the place of others
-STAY = {  # by kind: the files with what was measured on all items of the first task together
+ASIDE = "forgetting"  # a folder in weights/ with new files, until they replace the old ones
+STAY = {  # {kind of data: files with measurements over all items of the first task together}
     "texts": "how common words are (words.json) and how long vectors are (scale.safetensors)",
     "tables": "means, deviations and quantiles of columns (table.json) and how long rows are (scale.safetensors)",
 }
@@ -59,7 +59,7 @@ class ForgetReport:
 
     @property
     def sentences(self) -> list[str]:
-        """The proof, and what it does not cover."""
+        """Return sentences on the proof that the items are forgotten, and on what it does not cover."""
         sentences = [f"proof: {self._proof()}"]
         if self.as_before:
             sentences.append(
@@ -89,14 +89,14 @@ class ForgetReport:
 
 
 def plan_forgetting(project: Project, items: list[int], column: str) -> tuple[float | None, bool]:
-    """Write down what has to be done; `difference` of the sums and `as_before`, as in the report.
+    """Write down what has to be done; return `difference` of the sums and `as_before` for the report.
 
-    column: that of texts, where an item must be read again from its file.
+    column: the column of texts, needed if an item must be read again from its file.
     """
     if not project.settings.exact:
         learner = project.settings.learner
         raise InputError(f"{learner} cannot take back what it has learned; only ridge and kernel forget items.")
-    shutil.rmtree(project.weights / ASIDE, ignore_errors=True)  # of a process that was killed here
+    shutil.rmtree(project.weights / ASIDE, ignore_errors=True)  # a process may have been killed here before
     make_folder(project.weights / ASIDE)
     by_sums, trained = project.settings.keep == STATISTICS, read_steps(project.journal, "train")
     still = [step for step in trained if _taught(project, step).keys() - set(items)]
@@ -120,7 +120,7 @@ def plan_forgetting(project: Project, items: list[int], column: str) -> tuple[fl
             smaller = checkpoints.save_arrays(aside, {name: array[kept] for name, array in arrays.items()})
             handles[handle["file"]] = dict(smaller)
     again = tested = None
-    if last is not None and by_sums and finished:  # without a share in the sums the model is as it was
+    if last is not None and by_sums and finished:  # else the sums do not change
         refitted = _fitted(project, last.result, trained[-1].result, sums) if sums and offs else last.result
         handles[last.result["file"]] = refitted
         tested = [last.task, last.round] if offs else None
@@ -133,7 +133,7 @@ def plan_forgetting(project: Project, items: list[int], column: str) -> tuple[fl
 
 
 def finish_forgetting(project: Project, journal: Journal) -> None:
-    """Do what `plan_forgetting` has written down, from the beginning or the rest of it."""
+    """Do what `plan_forgetting` has written down, or the rest of it if a process was killed while it did so."""
     path, weights = project.directory / FORGET_PLAN, project.weights
     planned = read_json(path)
     if planned is None:
@@ -157,7 +157,7 @@ def finish_forgetting(project: Project, journal: Journal) -> None:
 
 
 def report_forgetting(project: Project, items: list[Item], off: float | None, as_before: bool) -> ForgetReport:
-    """What was forgotten, and the proof of it, when all is done."""
+    """Return the report on forgotten items, once everything is done."""
     by_sums, model = project.settings.keep == STATISTICS, bool(read_steps(project.journal, "train"))
     if model and not by_sums:
         off = difference_from_fit(project)
@@ -166,14 +166,16 @@ def report_forgetting(project: Project, items: list[Item], off: float | None, as
 
 
 def _taught(project: Project, training: Step) -> dict[int, int]:
-    """What a training has learned of its own task."""
+    """Return {item: class} of the labels that a training has learned of its own task."""
     answers = read_steps(project.journal, "label", task=training.task)
     return taught_by(step for step in answers if (step.round or 0) <= (training.round or 0))
 
 
 def _taken_out(project: Project, memory: Step, items: list[int], column: str) -> tuple[Sums, list[float]]:
-    """The sums after a task without the items, and for each item that was in them, how they differ when it is put
-    back."""
+    """Return a task's final sums without the items, and how far they change if an item is taken out and put back.
+
+    The second result has a number for each item that was in the sums.
+    """
     sums, offs = load_sums(project.weights, memory.result["file"]), list[float]()
     became = merges(project.store.classes())
     inside: dict[int, int] = {}
@@ -199,9 +201,9 @@ def _taken_out(project: Project, memory: Step, items: list[int], column: str) ->
 
 
 def _fitted(project: Project, handle: Handle, newest: Handle, sums: Sums) -> Handle:
-    """Fit a model to these sums alone, to replace the newest; returns its handle.
+    """Fit a model to these sums alone, to replace the newest; return its handle.
 
-    It keeps the regularisation and sharpness of a handle's model: the left-out examples that chose them are gone.
+    It keeps the regularisation and sharpness of the model `handle`, because the examples that chose them are gone.
     """
     state, facts = checkpoints.load_tensors(project.weights, newest), handle["facts"]
     rows, labels = examples_of(sums)
@@ -215,7 +217,7 @@ def _fitted(project: Project, handle: Handle, newest: Handle, sums: Sums) -> Han
 def _without_items(
     planned: dict[str, Any], tasks: Tasks, task: int | None, round: int | None, kind: str, result: Any
 ) -> Any:
-    """What a record says without the items; None: the step has to be done again.
+    """Return the result of a step without the items; None if the step has to be done again.
 
     planned: the `items`, new handles of `files` by their names, the last training, if it is to be done `again` or what
     replaces its model to be `tested`, and the trainings that are left with `nothing` to learn.
@@ -247,20 +249,20 @@ def _without_items(
 
 
 def _since(training: list[int] | None, task: int | None, round: int | None) -> bool:
-    """Whether a step belongs to a training, to the end of its task, or to a later task."""
+    """Return whether a step belongs to a training, to the end of its task, or to a later task."""
     if training is None or task is None:
         return False
     return task > training[0] or (task == training[0] and round in (training[1], None))
 
 
 def _aligned(result: dict[str, Any], gone: set[int], names: tuple[str, ...]) -> dict[str, list[Any]]:
-    """Lists with an entry for each of the `ids`, without those of items that are gone; empty lists stay empty."""
+    """Return the lists that run parallel to `ids` without the entries of removed items; empty lists stay empty."""
     kept = [row for row, item in enumerate(result["ids"]) if item not in gone]
     return {name: [result[name][row] for row in kept] if result[name] else [] for name in names}
 
 
 def _filtered(result: dict[str, Any], gone: set[int], *names: str) -> dict[str, Any]:
-    """Lists of items, or of rows that begin with an item, without those that are gone."""
+    """Return lists of items, or of rows that begin with an item, without the removed items."""
 
     def left(values: list[Any]) -> list[Any]:
         return [value for value in values if (value[0] if isinstance(value, list) else value) not in gone]

@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
 
 FILE = "given.json"
-WITH_DATA = "given with the data"  # the person who such labels are by
-ITEMS = ("name", "id", "file_name", "filename", "file", "path", "image", "item")  # columns that name an item
+WITH_DATA = "given with the data"  # the name of the person to whom labels in a column of the data are credited
+ITEMS = ("name", "id", "file_name", "filename", "file", "path", "image", "item")  # columns that may name an item
 CLASSES = ("class", "label")
 
-GivenLabels = dict[int, tuple[str, str]]  # by item: its class, and who gave it
+GivenLabels = dict[int, tuple[str, str]]  # {item: (its class, the person who gave it)}
 
 
 def take_given(store: Store, tasks: Tasks, task: int) -> int:
-    """Take the labels of a task that has a round into the store; how many are new."""
+    """Take the given labels of a task that has a round into the store; return how many are new."""
     labels = to_give(store, tasks, task)
     return store.give(task, labels) if labels else 0
 
 
 def to_give(store: Store, tasks: Tasks, task: int) -> list[GivenLabel]:
-    """The labels of a task as the store takes them. Classes and people that are new are added."""
+    """Return the given labels of a task for the store, to which new classes and people are added first."""
     labels = given_labels(tasks, task)
     classes = {c.name: c.id for c in living(store.classes())}
     for name in dict.fromkeys(label for label, _ in labels.values()):
@@ -49,7 +49,7 @@ def to_give(store: Store, tasks: Tasks, task: int) -> list[GivenLabel]:
 
 
 def given_labels(tasks: Tasks, task: int) -> GivenLabels:
-    """All labels that the items of a task were given; those of a file count more than those of the data."""
+    """Return all given labels of a task's items; a label from a file replaces one from the data."""
     info = tasks.all()[task]
     column = tasks.table(task).get("label", [])
     with_data = {info.first + row: (name, WITH_DATA) for row, name in enumerate(column) if name is not None}
@@ -57,7 +57,7 @@ def given_labels(tasks: Tasks, task: int) -> GivenLabels:
 
 
 def waiting_labels(store: Store, tasks: Tasks) -> GivenLabels:
-    """Labels given for tasks that have not begun; they are taken when the tasks begin."""
+    """Return labels given for tasks that have not begun; they are taken when the tasks begin."""
     labels: GivenLabels = {}
     for task in tasks.all():
         if not store.rounds(task.index):
@@ -66,7 +66,7 @@ def waiting_labels(store: Store, tasks: Tasks) -> GivenLabels:
 
 
 def describe_given(store: Store, tasks: Tasks, task: int) -> list[str]:
-    """How many labels were there before anybody was asked: those of a task that count, and those that wait."""
+    """Return sentences on how many given labels of a task are used, and how many wait for their task to begin."""
     sentences = []
     if task >= 0 and (free := len(store.labels().keys() & set(store.unasked(task)))):
         more = counted(free, "more label")
@@ -78,13 +78,13 @@ def describe_given(store: Store, tasks: Tasks, task: int) -> list[str]:
 
 
 def _from_files(tasks: Tasks, task: int) -> GivenLabels:
-    """The labels of a task that came in files."""
+    """Return the labels of a task that were imported from files."""
     content = read_json(tasks.folder_of(task) / FILE) or {}
     return {int(item): (label, who) for item, (label, who) in content.items()}
 
 
 def drop_given(tasks: Tasks, items: set[int]) -> None:
-    """Remove the labels of items from the files."""
+    """Remove the labels of items from `given.json`."""
     for task in tasks.all():
         labels = _from_files(tasks, task.index)
         if not items.isdisjoint(labels):
@@ -92,7 +92,7 @@ def drop_given(tasks: Tasks, items: set[int]) -> None:
 
 
 def _keep(tasks: Tasks, labels: GivenLabels) -> None:
-    """Write labels down, task by task; those that are there for the same items are replaced."""
+    """Write labels to the `given.json` of each task; they replace earlier ones of the same items."""
     with Lock(tasks.folder / "lock", wait=True):
         for task in tasks.all():
             if own := {item: label for item, label in labels.items() if item in task}:
@@ -108,7 +108,11 @@ def _write(tasks: Tasks, task: int, labels: GivenLabels) -> None:
 
 @dataclass(frozen=True)
 class TakenLabels:
-    """labels: new ones; waiting: of tasks that have not begun; known: the same as before; refused: a sentence each."""
+    """The outcome of an import.
+
+    labels: how many are new. waiting: how many are for tasks that have not begun. known: how many were there already.
+    refused: a sentence for each row that was refused.
+    """
 
     labels: int = 0
     waiting: int = 0
@@ -128,7 +132,7 @@ def take_label_file(
     item_column, class_column = _columns(table, project.settings.kind, label_column)
     people = table.values("person") if "person" in table.names else [None] * len(table)
     by = clean_name(by, "a person")
-    wait = waiting_labels(project.store, project.tasks)  # their classes are added when their task begins
+    wait = waiting_labels(project.store, project.tasks)  # the classes of these are added when their task begins
     classes = [c.name for c in living(project.store.classes())]
     classes += dict.fromkeys(name for name, _ in wait.values() if name not in classes)
     answers = {answer.item: answer.class_id for answer in project.store.answers()}
@@ -153,7 +157,7 @@ def take_label_file(
         except InputError as error:
             refused.append(f"{table.where(row)}: {error}.")
     for who in {who for _, who in labels.values()}:
-        project.store.person_named(who)  # refused before anything is written
+        project.store.person_named(who)  # a name that is not possible is refused before anything is written
     _keep(project.tasks, labels)
     taken = sum(take_given(project.store, project.tasks, task.index) for task in project.tasks.all())
     answered = {answer.item for answer in project.store.answers()}
@@ -161,7 +165,7 @@ def take_label_file(
 
 
 def add_gold(project: Project, file: Path) -> tuple[int, int]:
-    """Make the items in a table gold: all of its rows, or none. How many, and how many are labelled.
+    """Make the items in a table gold, either all of its rows or none; return how many, and how many are labelled.
 
     The table is one that `take_label_file` takes too.
     """
@@ -183,7 +187,10 @@ def add_gold(project: Project, file: Path) -> tuple[int, int]:
 
 
 def _columns(table: DataTable, kind: str, label_column: str | None) -> tuple[str, str]:
-    """The columns that name the item and its class. label_column None: there is no such option."""
+    """Return the columns that name the item and its class.
+
+    label_column None: the caller has no option for it, so that messages must not name one.
+    """
     items = ("text", *ITEMS) if kind == "texts" else ITEMS
     item_column = next((name for name in items if name in table.names), "")
     class_column = next((name for name in ((label_column,) if label_column else CLASSES) if name in table.names), "")
@@ -197,7 +204,10 @@ def _columns(table: DataTable, kind: str, label_column: str | None) -> tuple[str
 
 
 def _spellings(value: Any, table: DataTable) -> list[str]:
-    """What a cell may mean, the likeliest first: an export's CSV has a ' before what looks like a formula."""
+    """Return the texts that a cell may stand for, the likeliest first.
+
+    An exported CSV file has a ' before what looks like a formula, so the cell is also tried without it.
+    """
     if value is None:
         return []
     both = [without_escape(str(value)), str(value)]
@@ -205,7 +215,10 @@ def _spellings(value: Any, table: DataTable) -> list[str]:
 
 
 def _class_named(value: Any, table: DataTable, known: list[str], new_classes: bool | None) -> str:
-    """The class that a cell names; a new one joins those that are known. new_classes None: there is no such option."""
+    """Return the class that a cell names, and add it to `known` if it is new and that is allowed.
+
+    new_classes None: the caller has no option to add classes, so that messages must not name one.
+    """
     spellings = _spellings(value, table)
     if not spellings:
         raise InputError("it has no class; give one or leave the row out")
@@ -222,15 +235,15 @@ def _class_named(value: Any, table: DataTable, known: list[str], new_classes: bo
 
 
 def _cell(table: DataTable, column: str, row: int) -> Any:
-    """A value; None if it or the column is missing."""
+    """Return the value of a cell; None if it is empty or the column is missing."""
     value = table.columns.column(column)[row].as_py() if column in table.names else None
     return None if value == "" else value
 
 
 def _items_of(finder: ItemFinder, column: str, table: DataTable, row: int) -> list[int]:
-    """The item that a row is of; several where a text is there more than once.
+    """Return the item that a row is about, or several if their texts are equal.
 
-    Columns `task` and `item` tell those of one name apart, and `item` alone is enough where the name is missing.
+    Columns `task` and `item` tell items of one name apart; `item` alone is enough if the name is missing.
     """
     spellings = _spellings(_cell(table, column, row), table) or [""]
     wanted, number = spellings[0], _cell(table, "item", row)
@@ -254,7 +267,7 @@ def _items_of(finder: ItemFinder, column: str, table: DataTable, row: int) -> li
 
 
 def _called(finder: ItemFinder, spellings: list[str]) -> Iterator[list[int]]:
-    """Items that are called so by the project, as paths into a task's folder, or as files."""
+    """Yield the items that a spelling may mean: as a name in the project, a path in a task's folder, or a file."""
     for wanted in spellings:
         yield finder.by_name.get(wanted, [])
     for wanted in spellings:

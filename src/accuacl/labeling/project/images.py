@@ -22,16 +22,16 @@ from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments.data import IMAGE_SUFFIXES, BadImage, decode, reading_image
 from accuacl.labeling.project.new_items import NewItems, check_exists
 
-LARGEST_FILE = 256 * 2**20  # bytes of a file
-DECODED_AT_ONCE = 1000  # images of a new task; a few seconds
-LARGEST_IMAGE = 80_000_000  # pixels; more is taken for a decompression bomb, as Pillow does at 89 million
+LARGEST_FILE = 256 * 2**20  # the most bytes that a file may have
+DECODED_AT_ONCE = 1000  # up to this many images of a new task are decoded when it is added, in a few seconds
+LARGEST_IMAGE = 80_000_000  # pixels: a larger image is refused as a decompression bomb; Pillow's limit is 89 million
 
 
 def read_images(folder: Path, on_progress: OnProgress, whole: bool = False) -> NewItems:
-    """All images in the folder and those below; files that cannot be read are left out.
+    """Return all images in the folder and those below; files that cannot be read are left out.
 
-    Each is decoded once. Of more than a thousand only the headers are read, and damage further on is found when they
-    are embedded, unless they are to be decoded as a `whole`.
+    Every image is decoded to check it. If there are more than a thousand, only their headers are read unless `whole` is
+    set, and damage behind a header is found when the image is embedded.
     """
     check_exists(folder, "a folder of images")
     root = folder.resolve()
@@ -68,7 +68,7 @@ def read_files(folder: Path) -> NewItems:
 
 
 def why_unusable(root: Path, name: str, whole: bool = True) -> str:
-    """Why the image cannot be used; "" if it can. whole: it is decoded, else only its header is read."""
+    """Return why the image cannot be used; "" if it can. whole: decode all of it instead of only its header."""
     try:
         name.encode()  # names are kept as UTF-8
         if whole:
@@ -125,7 +125,7 @@ def _type_of(file: BinaryIO) -> str:
 
 
 def check_image(data: bytes, size: int | None = None) -> NDArray[np.uint8]:
-    """The pixels; BadImage if they cannot be decoded."""
+    """Return the pixels of an image; raise BadImage if they cannot be decoded."""
     image_type(data)
     return decode(data, size)
 

@@ -49,10 +49,10 @@ class Networks:
         self.settings, self.folder, self.tasks = settings, folder, tasks
         self.device = device_of(settings.device)
         self.transform = learners.Transform() if settings.frozen else load_backbone(settings).transform
-        self.opened: list[dict[str, Any]] = []  # as `prepare` describes them
+        self.opened: list[dict[str, Any]] = []  # one description by `prepare` for each task that is visible
         self._inputs: TaskInputs | None = None
-        self._read = ("", dict[str, torch.Tensor]())  # the weights that were read or written last, by their hash
-        self._predicting: tuple[str, models.Classifier] | None = None  # the network that predicted last, by its weights
+        self._read = ("", dict[str, torch.Tensor]())  # the last weights read or written, with their hash
+        self._predicting: tuple[str, models.Classifier] | None = None  # the last network that predicted, with its hash
 
     @classmethod
     def with_all(cls, project: Project) -> Networks:
@@ -73,16 +73,16 @@ class Networks:
         return self._inputs
 
     def rows(self, ids: Ids) -> torch.Tensor:
-        """What the network takes of these items."""
+        """Return the network's inputs of these items, one row each."""
         return torch.from_numpy(self.inputs[ids])
 
     def unreadable(self) -> set[int]:
-        """Items that could not be embedded: nothing is learned from their labels."""
+        """Return the items that could not be embedded; nothing is learned from their labels."""
         tasks = self.tasks.all()
         return {int(tasks[task].ids[row]) for task, made in enumerate(self.opened) for row in made["bad"]}
 
     def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
-        """The network at the start, or with the weights of a handle, whose head has at least `classes` rows."""
+        """Return the network at the start, or with the weights of a handle, whose head has at least `classes` rows."""
         if weights and weights["sha256"] != self._read[0]:
             self._read = (weights["sha256"], checkpoints.load_tensors(self.folder, weights))
         model = self._new(len(self._read[1]["head.weight"]) if weights else max(1, classes))
@@ -92,7 +92,7 @@ class Networks:
         return model.to(self.device)
 
     def predicting(self, weights: Handle) -> models.Classifier:
-        """The network with the weights of a handle, for predictions only; cached."""
+        """Return the network with the weights of a handle, for predictions only; cached."""
         if self._predicting is None or self._predicting[0] != weights["sha256"]:
             self._predicting = (weights["sha256"], self.model(weights))
         return self._predicting[1]
@@ -110,23 +110,23 @@ class Networks:
         return models.build(s.head, classes, seed=s.seed, input_shape=(self.inputs.shape[1],), width=s.width)
 
     def features(self, model: models.Classifier, ids: Ids, seen: Ids) -> Features:
-        """Embeddings of items, and their probabilities among the classes seen."""
+        """Return the embeddings of items and their probabilities over the classes seen so far."""
         model.grow(int(seen.max()) + 1, self.settings.seed)  # a correction may have named a class not yet trained on
         rows: Any = InputRows(self.inputs, ids)  # type: ignore[arg-type]
         return Features(*models.predict(model, rows, self.transform, seen, device=self.device))
 
     def frozen_features(self, ids: Ids) -> Features:
-        """Items as a frozen network sees them, before anything is learned."""
+        """Return the embeddings of items by a frozen network, before anything is learned."""
         return Features(self.inputs[ids], np.ones((len(ids), 1), np.float32))
 
 
 def rows_of(settings: ProjectSettings, tasks: Tasks, items: list[int]) -> NDArray[Any]:
-    """Items as the head sees them."""
+    """Return the inputs of the head for these items, one row each."""
     return open_task_inputs(tasks, prepared_tasks(tasks), settings)[np.array(items, np.int64)]
 
 
 def row_from_source(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -> NDArray[np.float32]:
-    """An item that the project has erased as the head saw it, read again from the file that it came from."""
+    """Return the head's input of an erased item, made again from the file that the item came from."""
     task = tasks.find(item)
     row, place = item - task.first, Path(task.place)
     name = tasks.table(task.index)["name"][row]
@@ -152,7 +152,7 @@ def row_from_source(settings: ProjectSettings, tasks: Tasks, item: int, column: 
 
 
 def difference_from_fit(project: Project) -> float:
-    """By how much the model differs from a fit, from scratch, of the labels that it was taught; 0 without labels.
+    """Return how much the model differs from a new fit of the labels that it was taught; 0 without labels.
 
     Weights are compared, for a kernel head the logits of the taught items; relative to the largest. What was labelled
     or corrected since the last training, the next one learns.
@@ -189,7 +189,7 @@ def difference_from_fit(project: Project) -> float:
         ids=ids,
     )
     device = networks.device
-    with torch.inference_mode():  # both in float32: the rounding of large weights is no difference between them
+    with torch.inference_mode():  # both models in float32, so that rounding of large weights does not count
         given = torch.from_numpy(x).to(device)
         logits, expected = (layer(given).cpu().numpy() for layer in (model.head, models.KernelLayer.of(head, device)))
     return _relative(logits, expected)
@@ -201,7 +201,7 @@ def _relative(values: NDArray[Any], expected: NDArray[Any]) -> float:
 
 
 def prepared_tasks(tasks: Tasks) -> list[dict[str, Any]]:
-    """What `prepare` has recorded of the tasks whose inputs are there."""
+    """Return the descriptions by `prepare` of the tasks whose inputs are made."""
     prepared: list[dict[str, Any]] = []
     while (made := tasks.inputs(len(prepared))) is not None:
         prepared.append(made)
@@ -212,7 +212,7 @@ def prepared_tasks(tasks: Tasks) -> list[dict[str, Any]]:
 
 
 def load_sums(folder: Path, handle: Handle | None) -> Sums:
-    """The sums of all finished tasks."""
+    """Return the sums of all finished tasks."""
     tensors = checkpoints.load_tensors(folder, handle) if handle else None
     return from_tensors(tensors) if tensors and len(tensors["classes"]) else {}
 
@@ -223,7 +223,7 @@ def save_sums(path: Path, sums: Sums) -> Handle:
 
 
 def as_memory(sums: Sums, into: dict[int, int]) -> tuple[Memory, NDArray[np.float32]]:
-    """A memory of rows with these sums, classes merged as they are by now; row i has the id -1 - i."""
+    """Return a memory of rows that have these sums, with merges applied; row i has the id -1 - i."""
     if not sums:
         return Memory.empty(), np.empty((0, 0), np.float32)
     rows, labels = examples_of(merged(sums, into))
@@ -231,5 +231,5 @@ def as_memory(sums: Sums, into: dict[int, int]) -> tuple[Memory, NDArray[np.floa
 
 
 def with_task(sums: Sums, rows: NDArray[Any], labels: Ids, into: dict[int, int]) -> Sums:
-    """The sums with the examples of a task that has ended."""
+    """Return the sums with the examples of a task that has ended added to them."""
     return together(merged(sums, into), sums_of(torch.from_numpy(rows), torch.from_numpy(labels)))

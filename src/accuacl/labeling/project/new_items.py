@@ -1,4 +1,4 @@
-"""New data: what a task is made of, before it belongs to a project."""
+"""New data: the items of a task before it is added to a project."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError, counted
 from accuacl.experiments.data import IMAGE_SUFFIXES, check_column, is_task, natural
 
-TASK = "task"  # the column that names the tasks, where no other is given
-SHOWN = 20  # columns of numbers, by name
+TASK = "task"  # the column that names the task of each row if no other is given
+SHOWN = 20  # the most columns of numbers that a description names
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What columns of a table are for.
+    """The roles of a table's columns.
 
     `id` names the rows ("": the column `id` if there is one); `label` is never an input and never shown; those ignored
     are left out. `task` names the task of each row ("": none, None: the column `task` if there is one).
@@ -31,24 +31,24 @@ class TableOptions:
     task: str | None = None
 
 
-DEFAULT_OPTIONS = TableOptions()  # where nobody says what columns are for
+DEFAULT_OPTIONS = TableOptions()  # used if nobody says what the columns are for
 
 
 @dataclass(frozen=True, eq=False)
 class NewItems:
-    """Items of one kind, with unique names. bad: what was left out, and why.
+    """Items of one kind, with unique names. bad: the files or rows that were left out, and why.
 
-    shown: what people see of vectors, and the rows of tables. labels: what the label column of a table has. arrived:
-    the task that each item is of, where a column says so.
+    shown: the fields that people see of vectors and table rows. labels: the values of the label column. arrived: the
+    task of each item, if a column names it.
     """
 
     kind: str
-    place: str  # the folder or file that they come from
+    place: str  # the folder or file that the items come from
     names: list[str]
     texts: list[str] | None = None
     vectors: NDArray[np.float32] | None = None
     shown: list[dict[str, Any]] | None = None
-    columns: list[str] | None = None  # as in `TaskInfo`
+    columns: list[str] | None = None  # the columns of numbers that make up a vector; None: a column of lists has it
     bad: dict[str, str] = field(default_factory=dict)
     table: TableOptions | None = None
     labels: list[str | None] | None = None
@@ -56,13 +56,13 @@ class NewItems:
     lists: str = ""  # the column of lists that has the vectors
 
     def only(self, rows: list[int]) -> NewItems:
-        """The items in these rows."""
+        """Return the items in these rows."""
         lists = {name: getattr(self, name) for name in ("names", "texts", "shown", "labels", "arrived")}
         left: dict[str, Any] = {name: values and [values[row] for row in rows] for name, values in lists.items()}
         return replace(self, vectors=None if self.vectors is None else self.vectors[rows], **left)
 
     def describe_columns(self) -> str:
-        """Which columns the vectors are made of, in a few words."""
+        """Return in a few words which columns the vectors are made of."""
         if self.columns is None:
             width = 0 if self.vectors is None else self.vectors.shape[1]
             return f"the column {self.lists}, with {counted(width, 'number')} a row"
@@ -70,7 +70,7 @@ class NewItems:
         return f"{counted(len(self.columns), 'column')} of numbers: {', '.join(self.columns[:SHOWN])}{more}"
 
     def none_to_label(self) -> str:
-        """A sentence for data without an item, or without one that could be read."""
+        """Return the error message for data without an item, or without one that could be read."""
         if self.bad:
             bad = counted(len(self.bad), "file")
             return f"{self.place} has nothing to label, since {bad} could not be read; repair or replace them."
@@ -80,7 +80,7 @@ class NewItems:
         return f"{self.place} has no images; give a folder with files that end in {endings}, in it or below."
 
     def like(self, columns: list[str] | None, width: int) -> NewItems:
-        """The vectors with their numbers in the order of the first task's columns, matched by name."""
+        """Return the vectors with their numbers in the order of the first task's columns, which are matched by name."""
         assert self.vectors is not None
         ours, entries = self.columns, self.vectors.shape[1]
         if (columns is None) != (ours is None):
@@ -100,9 +100,9 @@ class NewItems:
 
 
 def task_column(path: Path, names: Sequence[str], given: str | None) -> str | None:
-    """The column that names the task of each row, if there is one.
+    """Return the column that names the task of each row; None if there is none.
 
-    given: the one that was asked for; "": none, None: `task` if it is there.
+    given: the column that was asked for; "" asks for none, None for `task` if the table has it.
     """
     check_column(path, given or "", names)
     return (TASK if TASK in names else None) if given is None else given or None
@@ -120,16 +120,16 @@ def task_paths(path: Path, images: bool) -> list[Path]:
     inside = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
     tasks = [entry for entry in inside if is_task(entry) and entry.is_dir() == images]
     if images and not all(entry in tasks or entry.suffix.lower() not in IMAGE_SUFFIXES for entry in inside):
-        return [path]  # images beside the folders
+        return [path]  # there are images beside the folders, so the whole is one task
     if images and any(entry.is_dir() and entry not in tasks for entry in inside):
-        return [path]  # folders of another kind, such as a class each
+        return [path]  # the folders have other names, such as those of classes, so the whole is one task
     if not tasks and not images:
         raise InputError(f"{path} is a folder without files called task-1, task-2, ...; give a file.")
     return sorted(tasks, key=lambda entry: natural(entry.stem)) or [path]
 
 
 def split_by_task(items: NewItems) -> list[NewItems]:
-    """The items of each task, in the order of the tasks' names: numbers in them count as numbers."""
+    """Split items by task, in the order of the tasks' names, in which 10 comes after 9."""
     if items.arrived is None:
         return [items]
     rows: dict[str, list[int]] = {}

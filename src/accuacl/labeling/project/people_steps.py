@@ -63,8 +63,8 @@ class PeopleSteps:
         self.settings, self.config, self.folder = project.settings, project.settings.as_config(), project.weights
         self.on_disk, self.store, self.overlap = project.tasks, project.store, project.overlap
         self.journal, self.on_progress, self.ahead = journal, on_progress or ignore, ahead
-        self._waiting: tuple[PeopleState, dict[str, Any]] | None = None  # for labels of these picks
-        self._skipped: list[int] | None = None  # of these picks, when the next ones were chosen ahead
+        self._waiting: tuple[PeopleState, dict[str, Any]] | None = None  # the picks that wait for labels
+        self._skipped: list[int] | None = None  # which of them were skipped when the next ones were chosen ahead
         self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in self.on_disk.all()]
         self.test_every_round = True
         self.networks = networks = Networks(self.settings, self.folder, self.on_disk)
@@ -83,9 +83,9 @@ class PeopleSteps:
         return PeopleState(task, rounds, self.pool_of(task), **carried)
 
     def _prepare_first(self, state: PeopleState) -> None:
-        """Embed what the first round of a large pool looks at, if nothing of it is chosen yet.
+        """Embed the items that the first round of a large pool is chosen from, unless it is chosen already.
 
-        The rest is embedded while people label (`finish_preparing`), so that nobody waits for it.
+        All other items are embedded while people label (`finish_preparing`), so that nobody waits for them.
         """
         s, task, info = self.settings, state.task, self.on_disk.all()[state.task.index]
         early = s.kind == "images" and s.frozen and s.runtime != TORCH and s.first_round == "coverage" and s.sample > 0
@@ -102,7 +102,7 @@ class PeopleSteps:
         self.networks.open(prepare_first(self.on_disk, info, s, order, size, given_out, self._on_items(task)))
 
     def pool_of(self, task: Task) -> Ids:
-        """The task's items that can be read. Their embeddings are computed now if they are not there yet."""
+        """Return the task's items that can be read. Their embeddings are computed now if they are not there yet."""
         if task.index == len(self.networks.opened):
             info, on_items = self.on_disk.all()[task.index], self._on_items(task)
             made = self.journal.once("data", prepare, self.on_disk, info, self.settings, on_items, task=task.index)
@@ -110,7 +110,7 @@ class PeopleSteps:
         return np.delete(task.train, self.networks.opened[task.index]["bad"])
 
     def finish_preparing(self) -> None:
-        """Embed what is left of a task whose first round was chosen from the first rows."""
+        """Embed the other rows of a task whose first round was chosen from a part of them."""
         opened = self.networks.opened
         if opened and "first" in opened[-1]:
             opened.pop()
@@ -124,9 +124,9 @@ class PeopleSteps:
         return on_items
 
     def query(self, state: PeopleState) -> dict[str, Any]:
-        """The picks, as in an experiment, and the model's guess for each."""
+        """Return the picks, chosen as in an experiment, with the model's guess for each."""
         state = state.with_asked(self.store.unasked(state.task.index))
-        first = [] if state.round else self.store.picks(state.task.index, 0)  # what people have already
+        first = [] if state.round else self.store.picks(state.task.index, 0)  # the picks that people have
         size, why_none = self._round_size(state)
         if why_none and not first:
             over = {"over": {"why": why_none}} if self.settings.budget_total and state.round else {}
@@ -160,7 +160,7 @@ class PeopleSteps:
         return picked | {"guess": state.seen[p.argmax(axis=1)].tolist(), "confidence": p.max(axis=1).tolist()}
 
     def _chosen(self, state: PeopleState, size: int, on_part: OnProgress | None) -> dict[str, Any]:
-        """What the strategy picks in a round that is not a task's first."""
+        """Return the strategy's picks for a round that is not a task's first."""
         strategy, memory = self.config.strategy, self._memory(state, state.memory).ids
         classes = max(len(living(self.store.classes())), len(set(state.taught.values())))
         sample = self._sample(state, strategy, size)
@@ -198,13 +198,14 @@ class PeopleSteps:
         """Compute all that a kernel fit of these items needs except their labels."""
         x = self.networks.rows(items).numpy()
         blocks = self.settings.blocks or ((0, x.shape[1]),)
-        with threadpool_limits(self.settings.threads):  # the last bits depend on their number
+        with threadpool_limits(self.settings.threads):  # the last bits of results depend on the number of threads
             prepare_gram(x, candidates_of_kind("texts" if self.settings.blocks else "vectors", blocks)[0])
 
     def _round_size(self, state: PeopleState, coming: int = 0) -> tuple[int, str]:
-        """How many labels the round asks for, and why it can ask for none: "ended", "pool" or "budget".
+        """Return how many labels the round asks for; if that is 0, also why: "ended", "pool" or "budget".
 
-        Those skipped before are asked for again, as other items. coming: labels that the round before is still to get.
+        Labels missing through skips are asked for again, for other items. coming: how many labels the round before is
+        still to get.
         """
         if self.store.has_ended(state.task.index):
             return 0, "ended"
@@ -218,7 +219,10 @@ class PeopleSteps:
         return sample_of(state, strategy, self.settings.sample, size, self.settings.seed)
 
     def _features(self, state: PeopleState, frozen: bool = False) -> Callable[[Ids], Features]:
-        """The present model's features of items; frozen: their embeddings alone, which do not change."""
+        """Return a function that gives the features of items by the present model.
+
+        frozen: it gives only the embeddings of a frozen network, which do not change.
+        """
         if frozen:
             return self.networks.frozen_features
         assert state.weights is not None
@@ -226,7 +230,7 @@ class PeopleSteps:
         return lambda ids: self.networks.features(model, ids, state.seen)
 
     def label(self, state: PeopleState, picked: dict[str, Any]) -> dict[str, Any]:
-        """What people answered: labels and skips of the round as it closed, and all that was corrected until now."""
+        """Return the answers of people: labels and skips of the closed round, and all corrections until now."""
         task, r = state.task.index, state.round
         had = {pick.item for pick in self.store.picks(task, r)}
         new = [item for item in picked["ids"] if item not in had]
@@ -240,7 +244,7 @@ class PeopleSteps:
             raise LabelsPending(
                 f"task {task + 1}, round {r + 1}: {waiting.left} of {waiting.total} are still to be labelled."
             ) from None
-        self.finish_preparing()  # labels that came with the data may be anywhere in the pool
+        self.finish_preparing()  # given labels may be of any item of the pool, so all must be embedded
         unreadable = self.networks.unreadable()
         snapshot = {item: -1 if item in unreadable else label for item, label in snapshot.items()}
         now = self.store.labels()
@@ -272,7 +276,7 @@ class PeopleSteps:
         def on_epoch(epoch: Progress) -> None:
             self._report(state, epoch.text, "training", epoch.epochs or (0, 1))
 
-        start = None if self.settings.exact else state.start  # such learners do not begin from other weights
+        start = None if self.settings.exact else state.start  # exact learners do not start from earlier weights
         model = self.networks.model(start, classes=int(state.seen.max()) + 1)
         memory = self._memory(state, state.memory)
         handle = self.learning.train(state, model, memory, on_epoch, self._unlabelled(state, memory))
@@ -280,7 +284,7 @@ class PeopleSteps:
         return handle | {"seen": state.seen.tolist()}
 
     def _unlabelled(self, state: PeopleState, memory: Memory) -> list[Ids]:
-        """The items of each task so far that nobody has labelled or skipped, if the head learns from them too."""
+        """Return the items of each task that nobody has labelled or skipped, if the head learns from them too."""
         if not looks_at_pool(self.settings.pool_learning, len(state.ids) + len(memory)):
             return []
         known = [item for labels in (state.taught, *state.held, state.skipped) for item in labels]
@@ -300,7 +304,7 @@ class PeopleSteps:
         return checkpoints.memory_result(self._memory(state, handle), handle)
 
     def _summed(self, state: PeopleState) -> dict[str, Any]:
-        """The task's labels, which cannot be corrected from now on, join the sums of those before."""
+        """Add the task's labels to the sums of earlier tasks; they cannot be corrected from now on."""
         self.store.seal(state.task.index)
         now = self.store.labels(state.ids.tolist())
         sums = load_sums(self.folder, state.memory)
@@ -312,7 +316,7 @@ class PeopleSteps:
         return {"ids": [], "labels": [], "summed": [list(pair) for pair in now.items()], "file": handle}
 
     def _memory(self, state: PeopleState, handle: Handle | None) -> Memory:
-        """The memory of a handle with its labels as they are now."""
+        """Return the memory of a handle with its labels as corrected by now."""
         if self.settings.keep == STATISTICS:
             memory, self.networks.inputs.sums = as_memory(load_sums(self.folder, handle), state.merged)
             return memory
@@ -320,7 +324,7 @@ class PeopleSteps:
         return Memory.from_arrays(memory.to_arrays() | {"labels": labels_of(memory.ids, state.taught)})
 
     def evaluate(self, state: PeopleState) -> dict[str, Any]:
-        """Predictions for every held-out item so far; accuracy by task, null where none is held out."""
+        """Return the predictions for all held-out items, and the accuracy by task, null for one without such items."""
         if state.weights is None:
             return {"accuracy": [None] * (state.task.index + 1), "predictions": []}
         model, seen = self.networks.predicting(state.weights), state.seen

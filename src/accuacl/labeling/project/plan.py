@@ -1,4 +1,4 @@
-"""What leads change while a project runs: settings that replace those at the start, in `plan.json`."""
+"""The plan: settings that leads change while a project runs, in `plan.json`. They replace those at the start."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
 
-PLAN = "plan.json"  # in the project's directory
+PLAN = "plan.json"  # the file's name in the project's directory
 
 
 class Plan(pydantic.BaseModel):
-    """Settings that replace those of `config.json`; None: as there. more_rounds: added to a task, by its index."""
+    """Settings that replace those of `config.json`, unless they are None.
+
+    more_rounds: how many rounds leads have added to each task, by its index.
+    """
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
-    overlap: float | None = Field(default=None, ge=0, le=1)  # of the rounds that are opened from now on
-    holdout: float | None = Field(default=None, ge=0, lt=1)  # of the tasks that begin from now on
+    overlap: float | None = Field(default=None, ge=0, le=1)  # holds for rounds that are opened from now on
+    holdout: float | None = Field(default=None, ge=0, lt=1)  # holds for tasks that begin from now on
     budget_total: int | None = Field(default=None, ge=1)
-    memory: int | None = Field(default=None, ge=0)  # of the tasks that end from now on
+    memory: int | None = Field(default=None, ge=0)  # holds for tasks that end from now on
     more_rounds: dict[int, int] = Field(default_factory=dict)
 
     def applied_to(self, settings: ProjectSettings) -> ProjectSettings:
-        """The settings of a project as they are now."""
+        """Return the settings with those replaced that the plan changes."""
         given = {name: getattr(self, name) for name in ("overlap", "holdout", "budget_total", "memory")}
         changed = settings.model_copy(update={name: value for name, value in given.items() if value is not None})
         changed._more_rounds = self.more_rounds
@@ -39,7 +42,7 @@ class Plan(pydantic.BaseModel):
 
 
 def read_plan(directory: Path) -> Plan:
-    """The plan of a project; nothing is changed if there is none."""
+    """Return the plan of a project; without a file it is a plan that changes nothing."""
     path = directory / PLAN
     if not path.exists():
         return Plan()
@@ -51,7 +54,7 @@ def read_plan(directory: Path) -> Plan:
 
 
 def change_plan(project: Project, given: dict[str, float | None]) -> None:
-    """Write down a plan with new values, those that are not None; InputError if they cannot be."""
+    """Change the plan to the given values that are not None; raise InputError if one of them is not possible."""
     settings, budget, used = project.settings, given.get("budget_total"), project.store.used_in_all()
     if budget is not None and not settings.budget_total:
         raise InputError("this project has rounds for each task, not a budget for all; add rounds instead.")
@@ -68,7 +71,7 @@ def change_plan(project: Project, given: dict[str, float | None]) -> None:
 
 
 def add_round(project: Project, task: int) -> None:
-    """Write down that the last task has one more round; InputError if it cannot have one."""
+    """Add one round to the latest task in the plan; raise InputError if it cannot have one."""
     settings, state, store, plan = project.settings, project.state(), project.store, read_plan(project.directory)
     if settings.budget_total:
         raise InputError("the rounds of this project end with its budget; raise the budget instead.")
@@ -91,9 +94,9 @@ def _write_plan(project: Project, plan: Plan) -> None:
 
 
 def _reopen(project: Project) -> None:
-    """Continue the last task: the steps that end it are repeated after its next round.
+    """Continue the last task: remove the steps that ended it from the journal, to repeat them after its next round.
 
-    If killed before the plan is written, the task ends again with the same labels.
+    If the process is killed before the plan is written, the task ends again with the same labels.
     """
     last = len(project.tasks.all()) - 1
 

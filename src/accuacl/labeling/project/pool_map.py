@@ -19,17 +19,17 @@ from accuacl.labeling.project.erasing import usable_items
 from accuacl.labeling.project.settings import NONE, ProjectSettings
 from accuacl.labeling.project.tasks import TaskInfo, Tasks
 
-SAMPLE = 2000  # items that the axes are computed from
-MOST = 1200  # items shown
-SIDE = 16  # of images that are given as pixels
-INSIDE = (1.0, 99.0)  # percentiles of the sample that lie within the map; what is farther out is moved to its edge
+SAMPLE = 2000  # how many items the axes are computed from
+MOST = 1200  # the most items that are shown
+SIDE = 16  # images that are given as pixels are reduced to this many pixels a side
+INSIDE = (1.0, 99.0)  # the percentiles of the sample at the map's edges; items farther out are moved to the edge
 
 Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class _Axes:
-    """How inputs become places in the unit square."""
+    """The projection of inputs to places in the unit square."""
 
     mean: Array
     scale: Array
@@ -43,17 +43,17 @@ class _Axes:
 
 
 class PoolMap:
-    """Where items lie. One object is used by all threads of a server."""
+    """The places of items on the map. One object is used by all threads of a server."""
 
     def __init__(self, tasks: Tasks, settings: ProjectSettings) -> None:
         self._tasks, self._settings = tasks, settings
         self._turn = threading.Lock()
-        self._key: tuple[int, ...] | None = None  # how many items of each task there are
-        self._items = np.empty(0, np.int64)  # in an order of their own, which stays the same
+        self._key: tuple[int, ...] | None = None  # how many items each task had when the axes were computed
+        self._items = np.empty(0, np.int64)  # all items, in a shuffled order that stays the same
         self._axes: _Axes | None = None
 
     def shown(self, first: Sequence[int]) -> tuple[NDArray[np.int64], Array, int]:
-        """Up to MOST items, these first, then others; their places, from 0 to 1; and how many there are in all."""
+        """Return up to MOST items, `first` and then others, their places from 0 to 1, and the number of all items."""
         with self._turn:
             self._refresh()
             items, axes = self._items, self._axes
@@ -83,24 +83,24 @@ class PoolMap:
             return None
         rows = self._rows(chosen)
         mean = rows.mean(axis=0)
-        unlike = self._settings.kind == "vectors" and self._settings.model == NONE  # columns in units of their own
+        unlike = self._settings.kind == "vectors" and self._settings.model == NONE  # each column has its own unit
         scale = rows.std(axis=0) if unlike else np.ones_like(mean)
         scale[scale < 1e-9] = 1
         centred = (rows - mean) / scale
         axes = min(2, *centred.shape)
         components = np.zeros((2, rows.shape[1]), np.float32)
         solver = "randomized" if min(centred.shape) > 2 else "full"
-        if centred.any():  # else all are the same, and there is no direction
+        if centred.any():  # if all items are equal, there is no principal direction
             components[:axes] = PCA(axes, svd_solver=solver, random_state=0).fit(centred).components_
         low, high = np.percentile(centred @ components.T, INSIDE, axis=0).astype(np.float32)
         return _Axes(mean, scale, components, low, high)
 
     def _prepared(self) -> list[TaskInfo]:
-        """The tasks that have inputs."""
+        """Return the tasks whose inputs are made."""
         return list(takewhile(lambda task: self._tasks.inputs(task.index) is not None, self._tasks.all()))
 
     def _rows(self, items: NDArray[np.int64]) -> Array:
-        """Their inputs, each as one row; of pixels a few."""
+        """Return the inputs of items, one row each; images are reduced to few pixels."""
         parts: list[Array] = []
         order: list[NDArray[np.int64]] = []
         for task in self._prepared():

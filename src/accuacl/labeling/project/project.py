@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.rounds import Ahead
 
 LABELS = "labels.sqlite"
-PATIENCE = 600.0  # seconds that a backup waits for a training to end
+PATIENCE = 600.0  # how many seconds a backup waits for a training to end
 
 
 class Project:
@@ -59,14 +59,14 @@ class Project:
         self.directory, self._begun_with = directory, settings
         self.journal = directory / "journal.sqlite"  # the record of what was done
         self.weights = directory / "weights"  # the folder of what was learned
-        self._planned = (-1, settings)  # when the plan was changed, and the settings with it
+        self._planned = (-1, settings)  # the time of `plan.json`, and the settings with that plan
         self._copy = _copied_labels(directory) if view and not os.access(directory, os.W_OK) else None
         self.store = Store((Path(self._copy.name) if self._copy else directory) / LABELS)
         self.tasks = Tasks(directory)
-        self._overlap: float | None = None  # given to this process
+        self._overlap: float | None = None  # the overlap that this process was given, which replaces the settings'
         self._begun: set[int] = set()  # tasks whose first round is known to be chosen
         self._ahead: Ahead | None = None
-        self._steps: PeopleSteps | None = None  # those of the last `advance`, which know what is waited for
+        self._steps: PeopleSteps | None = None  # the steps of the last `advance`
 
     @classmethod
     def create(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str] = ()) -> Project:
@@ -75,7 +75,7 @@ class Project:
         names = [clean_name(name, "a class") for name in classes]
         if len(set(names)) != len(names):
             raise InputError(f"the classes {', '.join(names)} are not all different; name each once.")
-        trust_code(settings)  # the user has named the file just now
+        trust_code(settings)  # the user has just named the file, so it is trusted
         from accuacl.labeling.project.encoders import check_model  # loads torch
 
         check_model(settings)
@@ -102,7 +102,7 @@ class Project:
         if not path.exists():
             raise InputError(f"{directory} is not a project; create one with `accuacl project new`.")
         config = read_config(path, ProjectSettings)
-        # A new, empty file in the place of a lost one would look as if nobody had labelled anything.
+        # If the file is lost, do not create an empty one: it would look as if nobody had labelled anything.
         if not any(file.stat().st_size for file in Path(directory).glob(f"{LABELS}*")):
             raise InputError(f"{path.with_name(LABELS)} is missing or empty; restore it from a copy.")
         try:
@@ -129,7 +129,7 @@ class Project:
 
     @property
     def settings(self) -> ProjectSettings:
-        """The settings that the project began with, and what leads have changed since."""
+        """The settings that the project began with, with the changes that leads have made since."""
         path = self.directory / PLAN
         stamp = path.stat().st_mtime_ns if path.exists() else 0
         if self._planned[0] != stamp:
@@ -152,7 +152,7 @@ class Project:
         return self.tasks.add(items)
 
     def add_each(self, several: Sequence[NewItems]) -> list[tuple[TaskInfo, NewItems]]:
-        """Add a task for each of these, without those in which nothing is new; InputError if that is all of them."""
+        """Add a task for each of these, unless nothing in it is new; raise InputError if nothing in any is new."""
         added: list[tuple[TaskInfo, NewItems]] = []
         for items in several:
             try:
@@ -163,16 +163,16 @@ class Project:
         return added
 
     def item(self, id: int) -> Item:
-        """What people see of an item."""
+        """Return what people see of an item."""
         return self.tasks.item(id)
 
     def image_bytes(self, id: int) -> tuple[bytes, str]:
-        """An image's file and its MIME type. Files outside the task's folder and decompression bombs are refused."""
+        """Return an image's bytes and MIME type; refuse files outside the task's folder and decompression bombs."""
         data = self._read(id, "image")
         return data, image_type(data)
 
     def file_bytes(self, id: int) -> bytes:
-        """The file of an item of a project of files. Files outside the task's folder are refused."""
+        """Return the bytes of an item's file, in a project of files; refuse files outside the task's folder."""
         return self._read(id, "file")
 
     def _read(self, id: int, kind: str) -> bytes:
@@ -182,16 +182,16 @@ class Project:
         return read_inside(Path(task.place), item.name)
 
     def image_stamp(self, id: int) -> tuple[int, ...]:
-        """A value that changes when an image's file does."""
+        """Return a value that changes when an image's file does."""
         path = Path(self.tasks.find(id).place) / self.tasks.item(id).name
         with reading(path):
             state = path.stat()
         return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
 
     def advance(self, progress: OnProgress | None = None, ahead: bool = False) -> ProjectState:
-        """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process trains.
+        """Do what can be done now: close a complete round, train, choose a batch. Raise Busy if another process trains.
 
-        ahead: then choose what comes after that batch, while people label it, for the next call in this process.
+        ahead: then choose the batch after that one, while people label, for the next call in this process.
         """
         self._steps = None
         self.give_out_first()
@@ -214,7 +214,7 @@ class Project:
             steps = PeopleSteps(self, journal, progress, self._ahead)
             with contextlib.suppress(LabelsPending):
                 all_tasks(steps, journal)
-            steps.finish_preparing()  # while people label the first round
+            steps.finish_preparing()  # people already label the first round meanwhile
             steps.choose_ahead()
             self._steps = steps if self._ahead else None
             if self.settings.keep == STATISTICS:
@@ -238,31 +238,31 @@ class Project:
             give_out_first(self.settings, self.tasks, self.store, tasks[begins], self.overlap)
 
     def forget(self, given: Sequence[str], column: str = "text", progress: OnProgress | None = None) -> ForgetReport:
-        """Remove items, by name or number (`find_item`), with their labels and what was learned from them; the proof.
+        """Remove items, given as for `find_item`, their labels and what was learned from them; return a report.
 
-        column: that of texts, where an item must be read again from the file that it came from.
+        column: the column of texts, needed if an item must be read again from the file that it came from.
         """
         from accuacl.labeling.project.forgetting import finish_forgetting, plan_forgetting, report_forgetting
 
         ids = sorted({find_item(self.tasks, name) for name in given})
         items = [self.item(id) for id in ids]
         with self.open_journal() as journal:
-            finish_forgetting(self, journal)  # what an earlier call may have left
+            finish_forgetting(self, journal)  # an earlier call may have been killed
             off, as_before = plan_forgetting(self, ids, column)
             finish_forgetting(self, journal)
         self.advance(progress)
         return report_forgetting(self, items, off, as_before)
 
     def state(self) -> ProjectState:
-        """What the project is waiting for; never waits for a process that is training."""
+        """Return the project's state, without waiting for a process that trains."""
         return state_of(self)
 
     def rounds(self, task: int) -> int:
-        """How many rounds a task has, or has had so far where that is not fixed."""
+        """Return how many rounds a task has; where that is not fixed, how many it has had so far."""
         return self.settings.rounds_of(task) or self.store.rounds(task)
 
     def chosen(self, task: int, round: int) -> bool:
-        """Whether all picks of a round are there: people get the first of a task before the others are chosen."""
+        """Return whether all picks of a round are chosen; people get the first ones of a task before that."""
         if round == 0 and task not in self._begun and read_steps(self.journal, "query", task=task):
             self._begun.add(task)
         return round > 0 or task in self._begun
@@ -288,19 +288,19 @@ class Project:
         self._overlap = self._overlap if given.get("overlap") is None else None
 
     def one_more_round(self, task: int) -> None:
-        """Ask for one more round of the latest task, also if it is finished."""
+        """Add one more round to the latest task, even if it is finished."""
         with self._adding():
             add_round(self, task)
 
     @contextlib.contextmanager
     def _adding(self) -> Iterator[None]:
-        """Within the block, nobody else adds data or changes the plan."""
+        """Hold a lock, so that within the block nobody else adds data or changes the plan."""
         make_folder(self.tasks.folder)
         with Lock(self.tasks.folder / "lock", wait=True):
             yield
 
     def open_journal(self) -> Journal:
-        """Open the journal for writing. Busy: another process has it open."""
+        """Open the journal for writing; raise Busy if another process has it open."""
         load_project_plugins(self._begun_with)
         return Journal(self.directory, self._begun_with)
 
@@ -316,11 +316,11 @@ class Project:
             self.store.backup(aside / LABELS)
 
     def finished(self, task: int) -> bool:
-        """Whether a task has been learned to its end."""
+        """Return whether a task has been learned to its end."""
         return bool(read_steps(self.journal, "evaluate", task=task))
 
     def estimates(self) -> Estimates:
-        """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
+        """Return accuracy and forgetting by held-out labels, the confusion matrix, and counts by class and person."""
         return estimate(self.store, self.journal, self.tasks)
 
 
@@ -345,7 +345,7 @@ def check_free(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _whole_or_not_at_all(directory: Path) -> Iterator[Path]:
-    """A directory beside this one, which takes its place if nothing fails and vanishes otherwise."""
+    """Make a directory beside this one; if nothing fails, it replaces this one, otherwise it is removed."""
     check_free(directory)
     directory = directory.resolve()
     make_folder(directory.parent)
@@ -364,14 +364,14 @@ def _whole_or_not_at_all(directory: Path) -> Iterator[Path]:
 def _check_tasks(tasks: Tasks, store: Store) -> None:
     """Refuse a project that has lost tasks, or their whole folder."""
     status, count = store.status(), len(tasks.all())
-    if not tasks.folder.is_dir() and (status or not store.people()):  # else accuacl 0.2 has made it on the page
+    if not tasks.folder.is_dir() and (status or not store.people()):  # projects of accuacl 0.2 may lack it
         raise InputError(f"{tasks.folder} is missing; restore it from a copy.")
     if status and status.task >= count:
         raise InputError(f"{tasks.folder_of(count) / 'task.json'} is missing; restore it from a copy.")
 
 
 def _copied_labels(directory: Path) -> tempfile.TemporaryDirectory[str]:
-    """A copy of the label store, because SQLite needs to write next to a file even to read it."""
+    """Return a copy of the label store, because SQLite needs to write next to a file even to read it."""
     folder = tempfile.TemporaryDirectory()
     with reading(directory / LABELS):
         for path in directory.glob(f"{LABELS}*"):
@@ -382,8 +382,8 @@ def _copied_labels(directory: Path) -> tempfile.TemporaryDirectory[str]:
 def load_learning() -> None:
     """Import torch and everything else that learning needs, which takes a second or two the first time.
 
-    Meanwhile the garbage collector would stop all threads again and again, a tenth of a second each time, to go through
-    what has been loaded. That stays for good, so the collector ignores it from now on.
+    The garbage collector would stop all threads again and again meanwhile, a tenth of a second each time, to search the
+    loaded modules. These are never freed, so the collector ignores them from now on.
     """
     if "torch" in sys.modules and "accuacl.labeling.project.people_steps" in sys.modules:
         return

@@ -23,7 +23,7 @@ from accuacl.labeling.store import Store, counts_as
 if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
 
-FEWEST = 5  # labels, below which the model knows too little to doubt one
+FEWEST = 5  # with fewer labels, the model knows too little to doubt one
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,17 @@ class Kappa:
 
 @dataclass(frozen=True)
 class Quality:
-    """What is known of the labels: kappa of all and of each pair of people, and each one's accuracy on gold items."""
+    """The quality of labels: kappa of all and of each pair of people, and each person's accuracy on gold items."""
 
     fleiss: Kappa | None
     pairs: dict[tuple[int, int], Kappa]
     gold: dict[int, Estimate]
-    shared: int  # items that several people have labelled
-    unsettled: int  # of those, the ones whose labels differ and that nobody has settled
+    shared: int  # how many items several people have labelled
+    unsettled: int  # how many of these have different labels and have not been settled
 
     @property
     def text(self) -> str:
-        """How far people agree, in a sentence; "" if no two have labelled the same."""
+        """A sentence on how far people agree; "" if no item has been labelled by two."""
         if not self.shared:
             return ""
         agree = "all of them the same, so there is no kappa yet"
@@ -67,7 +67,7 @@ class Quality:
 
 
 def measure_quality(store: Store) -> Quality:
-    """From the labels that people have given by themselves."""
+    """Measure the quality of labels by those that people gave without seeing another label."""
     by_item: dict[int, dict[int, int]] = {}
     for rating in store.ratings():
         by_item.setdefault(rating.item, {})[rating.person] = rating.class_id
@@ -86,7 +86,7 @@ def measure_quality(store: Store) -> Quality:
 
 
 def _gold_accuracy(store: Store) -> dict[int, Estimate]:
-    """How many of the gold items that a person has labelled without knowing the answer they have labelled right."""
+    """Return, by person, the share of gold items labelled right, of those labelled without knowing the answer."""
     known, right = store.gold(), dict[int, list[bool]]()
     for rating in store.gold_ratings():
         right.setdefault(rating.person, []).append(rating.class_id == known.get(rating.item))
@@ -94,7 +94,7 @@ def _gold_accuracy(store: Store) -> dict[int, Estimate]:
 
 
 def cohen(first: Sequence[int], second: Sequence[int]) -> Kappa | None:
-    """Cohen's kappa (1960) of two people's labels of the same items; None without items, or if there is one class only.
+    """Return Cohen's kappa (1960) of two people's labels of the same items; None without items or with one class.
 
     >>> kappa = cohen([0, 0, 1, 1, 1, 0], [0, 0, 1, 1, 0, 0])
     >>> round(kappa.value, 3), round(kappa.agreement, 1)
@@ -109,7 +109,7 @@ def cohen(first: Sequence[int], second: Sequence[int]) -> Kappa | None:
 
 
 def fleiss(items: Sequence[Sequence[int]]) -> Kappa | None:
-    """Fleiss' kappa (1971) of the labels of items, each given by two people or more, who may be others for each item.
+    """Return Fleiss' kappa (1971) of items with the labels of two or more people each, who may differ between items.
 
     >>> round(fleiss([[0, 0], [0, 0], [1, 1], [1, 0]]).value, 3)
     0.467
@@ -126,7 +126,7 @@ def fleiss(items: Sequence[Sequence[int]]) -> Kappa | None:
 
 
 def _kappa(agreement: float, chance: float, n: int) -> Kappa | None:
-    """With Wilson's interval for the agreement, that of chance taken as known: a few items leave doubt."""
+    """Return kappa with the interval that follows from Wilson's for the agreement; that of chance counts as known."""
     if chance >= 1 - 1e-12:
         return None
     low, high = wilson(agreement, n)
@@ -135,7 +135,7 @@ def _kappa(agreement: float, chance: float, n: int) -> Kappa | None:
 
 
 def likely_mistakes(project: Project) -> dict[int, tuple[float, int]]:
-    """{item: (how doubtful, the class that it probably is)}, the most doubtful first; from 0 to 1."""
+    """Return {item: (doubt from 0 to 1, the class that it probably is)}, the most doubtful first."""
     labels = project.store.labels()
     if _may_leave_out(project):
         items, classes, probabilities = _left_out(project, labels)
@@ -147,10 +147,10 @@ def likely_mistakes(project: Project) -> dict[int, tuple[float, int]]:
 
 
 def unlearned_guesses(project: Project) -> dict[int, tuple[int, float]]:
-    """The model's guesses for labelled items that it has not learned from: {item: (class, confidence)}.
+    """Return the model's guesses for labelled items that it has not learned from: {item: (class, confidence)}.
 
-    These are the held-out items, as after the last training; and, where embeddings stay as they are, all others, each
-    left out in turn.
+    These are the held-out items, with the guesses after the last training. If embeddings never change, all other items
+    are guessed too, each by a model that leaves it out.
     """
     guesses: dict[int, tuple[int, float]] = {}
     if _may_leave_out(project):
@@ -161,14 +161,16 @@ def unlearned_guesses(project: Project) -> dict[int, tuple[int, float]]:
 
 
 def doubtful(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> list[tuple[int, float, int]]:
-    """(row, how much more probable another label is, which), for rows whose label is doubted; NaN: nothing is known.
+    """Return (row, how much more probable another label is, that label) for each row whose label is doubted.
+
+    Rows whose probabilities are NaN are never doubted.
 
     >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.95, 0.05]])
     >>> doubtful(p, np.array([0, 0, 1, 1]))
     [(3, 0.9, 0)]
     """
     known = ~np.isnan(probabilities).any(axis=1)
-    usual = np.full(probabilities.shape[1], np.inf)  # mean probability of a class where it is the label
+    usual = np.full(probabilities.shape[1], np.inf)  # the mean probability of each class over rows with that label
     for label in np.unique(labels[known]):
         usual[label] = probabilities[known & (labels == label), label].mean()
     doubts = []
@@ -183,12 +185,12 @@ def doubtful(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> l
 
 
 def _may_leave_out(project: Project) -> bool:
-    """Whether there are embeddings that training does not change."""
+    """Return whether there are embeddings that training does not change."""
     return project.settings.frozen and project.settings.keep != STATISTICS
 
 
 def _left_out(project: Project, labels: dict[int, int]) -> tuple[list[int], list[int], NDArray[np.float64]]:
-    """Items, classes, and the probability of each class for each item, by ridge regression on all other items."""
+    """Return items, classes, and each item's probability of each class by ridge regression on all other items."""
     import torch
 
     from accuacl.experiments.heads import fit_ridge
@@ -207,7 +209,7 @@ def _left_out(project: Project, labels: dict[int, int]) -> tuple[list[int], list
 def _confident_disagreement(
     guesses: dict[int, tuple[int, float]], labels: dict[int, int]
 ) -> dict[int, tuple[float, int]]:
-    """The guesses that differ from the label, and are as confident as those of the same class that are right."""
+    """Return the guesses that differ from the label and are as confident as correct guesses of the same class."""
     right: dict[int, list[float]] = {}
     for item, (guess, confidence) in guesses.items():
         if guess == labels.get(item):
@@ -220,12 +222,12 @@ def _confident_disagreement(
 
 
 def _guesses(project: Project, *kinds: str) -> dict[int, tuple[int, float]]:
-    """The latest guess for each item: when it was picked (query), or for held-out items of the last test."""
+    """Return the latest guess for each item, from steps of these kinds: queries, or tests of held-out items."""
     final, guesses = counts_as(project.store.classes()), dict[int, tuple[int, float]]()
     for step in read_steps(project.journal, *kinds):
         rows = step.result.get("predictions")
         if rows is None:
             columns = (step.result[name] for name in ("ids", "guess", "confidence"))
-            rows = zip(*columns, strict=False)  # without guesses in rounds before the first training
+            rows = zip(*columns, strict=False)  # rounds before the first training have no guesses
         guesses |= {int(item): (final[int(guess)], float(sure)) for item, guess, sure in rows}
     return guesses

@@ -34,21 +34,21 @@ from accuacl.labeling.project.state import round_limit
 from accuacl.labeling.project.tasks import FOLDERS, TaskInfo, Tasks
 from accuacl.labeling.store import Pick, Store
 
-SAMPLED = 20  # items of a sample, at least, for each that is to be picked
+SAMPLED = 20  # a sample has at least this many items for each item that is to be picked
 
-Labels = dict[int, int]  # item: its class, as last corrected
+Labels = dict[int, int]  # {item: its class, as last corrected}
 
 
 @dataclass(frozen=True, eq=False)
 class PeopleState(LoopState):
     """The state of a project: unlike in an experiment, people correct labels, and some items are held out."""
 
-    taught: Labels = field(default_factory=dict)  # all items that are trained on, of this task and the ones before
+    taught: Labels = field(default_factory=dict)  # all items of this and earlier tasks that are trained on
     held: tuple[Labels, ...] = ()  # the held-out items of each task
-    skipped: frozenset[int] = frozenset()  # what people would not label, of this task and the ones before
-    merged: Labels = field(default_factory=dict)  # classes that count as others; where only sums are kept
-    answered: int = 0  # how many items of this task people have labelled, held-out ones too
-    ended: bool = False  # whether a lead had ended the task when the round was closed, so that only the last trains
+    skipped: frozenset[int] = frozenset()  # the items of this and earlier tasks that people skipped
+    merged: Labels = field(default_factory=dict)  # {merged class: the class it counts as}, where only sums are kept
+    answered: int = 0  # how many items of this task people have labelled, including held-out ones
+    ended: bool = False  # whether a lead had ended the task when the round closed; only the last training is then done
 
     def carried_over(self) -> dict[str, Any]:
         return super().carried_over() | {"taught": self.taught, "held": self.held, "skipped": self.skipped}
@@ -80,7 +80,7 @@ def with_answer(state: PeopleState, answer: dict[str, Any]) -> PeopleState:
 
 
 def taught_by(answers: Iterable[Step]) -> Labels:
-    """The items that are trained on after these answers of people, with the labels that they have then."""
+    """Return the items that are trained on after these answers of people, with their labels as corrected by then."""
     taught: Labels = {}
     for step in answers:
         new, held = dict(step.result["labels"]) | dict(step.result.get("late", ())), set(step.result["held"])
@@ -94,9 +94,10 @@ def labels_of(ids: Ids, taught: Labels) -> Ids:
 
 
 def late_labels(journal: Path, now: Labels, kept: Set[int], known: Set[int]) -> list[list[int]]:
-    """Labels given only after their round was closed without them; what is held out is never trained on.
+    """Return [item, label] for each label that was given only after its round had been closed without it.
 
-    kept: the items that can still be learned from. Where only sums are kept, nothing is left of earlier tasks' items.
+    Held-out items are left out, as they are never trained on. known: the items whose labels were learned before. kept:
+    the items that can still be learned from; where only sums are kept, those of earlier tasks cannot.
     """
     late = {item: label for item, label in now.items() if item not in known and item in kept}
     if late:
@@ -109,16 +110,17 @@ def late_labels(journal: Path, now: Labels, kept: Set[int], known: Set[int]) -> 
 
 
 def give_out_first(settings: ProjectSettings, tasks: Tasks, store: Store, task: TaskInfo, overlap: float) -> None:
-    """Open the task's first round with what it draws at random; nothing if it is open, or draws nothing that way.
+    """Open the task's first round with the items that are drawn at random, unless it is open or none are drawn so.
 
-    That is what is held out of a round that covers the pool, and, in the first task alone, a whole uniform round: later
-    ones come with the model's guesses. Labels that are given with the data are taken at the same moment.
+    In a round that covers the pool these are the items to be held out. A uniform round is drawn as a whole, but only in
+    the first task, because later ones come with the model's guesses. Labels that are given with the data are taken in
+    the same transaction.
     """
     coverage = settings.first_round == "coverage"
     if store.picks(task.index, 0) or (not settings.frozen if coverage else task.index > 0):
         return
     if task.kind in FOLDERS and not Path(task.place).is_dir():
-        return  # preparing the task says so
+        return  # preparing the task then says that the folder is missing
     count = min(settings.per_round, task.count)
     if settings.budget_total:
         count = min(count, round_limit(settings, store, len(tasks.all()), task.index, 0))
@@ -132,7 +134,7 @@ def give_out_first(settings: ProjectSettings, tasks: Tasks, store: Store, task: 
 
 
 def rest_of_uniform(config: Config, state: LoopState, first: list[Pick], budget: int) -> dict[str, Any]:
-    """A uniform round whose first picks people already have: those, and more until it is full."""
+    """Return the picks of a uniform round: those in `first`, which people already have, and more until it is full."""
     have = {pick.item for pick in first}
     left = set(state.left.tolist()) - have
     ids, scores = _draw(config, state.task.index, state.task.train, max(0, budget - len(first)), left.__contains__)
@@ -143,7 +145,7 @@ def rest_of_uniform(config: Config, state: LoopState, first: list[Pick], budget:
 def _draw(
     config: Config, task: int, items: Ids, count: int, usable: Callable[[int], bool]
 ) -> tuple[list[int], list[float]]:
-    """This many usable items of a task in the order of a hash, and their numbers in [0, 1)."""
+    """Return the first `count` usable items of a task in the order of a hash, and the hashes as numbers in [0, 1)."""
     state = LoopState(Task(task, (), items, np.empty(0, np.int64)), config.rounds, items)
     picked = choose(config, state, "uniform", len(items))
     drawn = (pair for pair in zip(picked["ids"], picked["scores"]["draw"], strict=True) if usable(pair[0]))
@@ -152,7 +154,7 @@ def _draw(
 
 
 def _readable(settings: ProjectSettings, tasks: Tasks, task: TaskInfo) -> Callable[[int], bool]:
-    """Whether an item is there, and an image can be decoded, as when it is embedded."""
+    """Return a function that says of an item whether its file or row exists and, if it is an image, can be decoded."""
     names, root, erased = tasks.table(task.index)["name"], Path(task.place), erased_rows(tasks, task)
 
     def is_readable(item: int) -> bool:
@@ -171,9 +173,9 @@ def _readable(settings: ProjectSettings, tasks: Tasks, task: TaskInfo) -> Callab
 
 
 def asked_twice(items: list[int], share: float, seed: int, before: int = 0) -> set[int]:
-    """The share of a round about which two people are asked: those with the smallest hashes of (seed, item).
+    """Return the items of a round about which two people are asked: those with the smallest hashes of (seed, item).
 
-    before: how many picks of the round people already have, the same share of which was chosen then.
+    before: how many picks of the round people already have; the same share of these was chosen earlier.
 
     >>> len(asked_twice(list(range(40)), 0.1, seed=0)), len(asked_twice(list(range(35)), 0.1, seed=0, before=5))
     (4, 4)
@@ -191,9 +193,9 @@ def cover_first_round(
     given_out: list[int],
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
-    """Picks that cover the pool and a uniform part, named by `held`; what is held out does not count as covered.
+    """Pick a uniform part, which is held out and named by `held`, and a part that covers the pool.
 
-    given_out: the uniform part, if people have it already.
+    Held-out items do not count as covered. given_out: the uniform part, if people have it already.
     """
     budget = min(budget, len(state.left))
     uniform = given_out or choose(config, state, "uniform", held_out_count(holdout, budget))["ids"]
@@ -207,9 +209,9 @@ def cover_first_round(
 
 
 def sample_of(state: PeopleState, strategy: str, sample: int, count: int, seed: int) -> PeopleState:
-    """The state with a pool of this many unasked items, if the strategy can work on a sample.
+    """Return the state with a sample of the unasked items as its pool, if the strategy can work on a sample.
 
-    It has those whose numbers have the smallest hashes, so that the same items are in it from round to round.
+    The sample has the items whose numbers have the smallest hashes, so that it stays the same from round to round.
     """
     size = looked_at(sample, count)
     if not sample or len(state.left) <= size or not strategies.takes_sample(strategy):
@@ -218,12 +220,12 @@ def sample_of(state: PeopleState, strategy: str, sample: int, count: int, seed: 
 
 
 def looked_at(sample: int, count: int) -> int:
-    """How many items of a large pool a strategy looks at to pick this many."""
+    """Return how many items of a large pool a strategy looks at to pick this many."""
     return max(sample, SAMPLED * count)
 
 
 def record_sample(picked: dict[str, Any], sample: PeopleState, state: PeopleState) -> dict[str, Any]:
-    """The picks with the sizes of the sample and of the pool, to which gains are scaled."""
+    """Return the picks with the sizes of sample and pool; gains are scaled from the sample to the pool."""
     size, whole = len(sample.left), len(state.left)
     if size == whole:
         return picked
@@ -235,14 +237,16 @@ def record_sample(picked: dict[str, Any], sample: PeopleState, state: PeopleStat
 
 
 def held_of(picked: dict[str, Any], round: int, share: float, seed: int) -> list[int]:
-    """The picks that are held out: of a task's first round those that it names, or else a share of them."""
+    """Return the held-out picks: in a task's first round those that it names, or a share of them; in others none."""
     if round or "held" in picked:
         return [] if round else list(picked["held"])
     return held_out(picked["ids"], share, seed)
 
 
 def held_out(ids: list[int], share: float, seed: int) -> list[int]:
-    """The share of a uniform round that is held out: those with the smallest hashes of (seed, id), at most all but one.
+    """Return the items of a uniform round that are held out: those with the smallest hashes of (seed, id).
+
+    share: the share of the round to hold out; at least one item is left to train on.
 
     >>> held_out([4, 5, 6, 7], 0.5, seed=0) == held_out([7, 6, 5, 4], 0.5, seed=0)
     True
@@ -255,12 +259,12 @@ def held_out(ids: list[int], share: float, seed: int) -> list[int]:
 
 
 def held_out_count(share: float, count: int) -> int:
-    """How many of these items are held out; at least one is trained on."""
+    """Return how many of `count` items are held out; at least one is trained on."""
     return max(0, min(round(share * count), count - 1))
 
 
 def picks_of(picked: dict[str, Any]) -> list[Pick]:
-    """The result of a query as the store takes it."""
+    """Return the result of a query as picks for the store."""
     picks = []
     for row, item in enumerate(picked["ids"]):
         scores = {name: float(values[row]) for name, values in picked["scores"].items() if values[row] is not None}
@@ -273,10 +277,10 @@ def picks_of(picked: dict[str, Any]) -> list[Pick]:
 
 
 class Ahead:
-    """The last choice and what it depended on, kept in the memory of one process.
+    """The last choice of picks, and all that it depended on, kept in the memory of one process.
 
-    It is used if all that it depended on is unchanged. Otherwise, such as after one more skip, the end of a task or a
-    request to forget data, the batch is chosen again.
+    The choice is used if nothing that it depended on has changed. Otherwise, for example after one more skip, the end
+    of a task or a request to forget data, the batch is chosen again.
     """
 
     def __init__(self) -> None:
@@ -284,7 +288,7 @@ class Ahead:
         self._picked: dict[str, Any] = {}
 
     def choice(self, state: LoopState, size: int, memory: Ids, choose: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What `choose` picks for this state; reused if it was already chosen for the same state."""
+        """Return what `choose` picks for this state, from the last call if that had the same state."""
         ids = (state.left, state.ids, memory)
         key = (
             state.task.index,
@@ -299,14 +303,14 @@ class Ahead:
 
 
 def sees_embeddings_alone(settings: ProjectSettings) -> bool:
-    """Whether rounds after the first depend on embeddings and on which items were asked, and embeddings stay."""
+    """Return whether rounds after the first depend only on fixed embeddings and on which items were asked."""
     return settings.frozen and settings.head == "linear" and settings.strategy == "coverage"
 
 
 def if_the_rest_is_labelled(
     settings: ProjectSettings, state: PeopleState, picked: dict[str, Any], skipped: list[int], pool: Ids
 ) -> PeopleState:
-    """The state of the next round if every pick of this one gets a label, but for those that were skipped."""
+    """Return the state of the next round as it will be if every pick of this one but the skipped ones gets a label."""
     labels = [[item, 0] for item in picked["ids"] if item not in set(skipped)]
     held = held_of(picked, state.round, settings.holdout, settings.seed)
     answer = {"labels": labels, "held": held, "corrected": [], "skipped": skipped}

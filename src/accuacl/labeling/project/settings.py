@@ -1,4 +1,4 @@
-"""The settings of a project, and those that are best for a kind of data."""
+"""The settings of a project, and the defaults that were measured to be best for each kind of data."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from accuacl.strategies import REGISTRY as STRATEGIES
 Kind = Literal["images", "vectors", "texts", "tables", "files"]
 PRETRAINED = tuple(WHEELS)
 SCRATCH = "conv4"
-STATISTICS = "statistics"  # what `keep` says if no example of finished tasks is kept
-WORD_VECTORS = "word-vectors"  # of texts, beside their TF-IDF columns
-WORD_VECTOR_LENGTH = 256  # columns of a text, before its TF-IDF columns
-NONE = "none"  # vectors are their own embeddings, rows of tables encoded columns, texts TF-IDF columns
+STATISTICS = "statistics"  # the value of `keep` with which no example of finished tasks is kept
+WORD_VECTORS = "word-vectors"  # the model that embeds a text as a word vector followed by TF-IDF columns
+WORD_VECTOR_LENGTH = 256  # how many columns the word vector of a text has
+NONE = "none"  # no network: vectors are embeddings as they are, table rows are encoded, texts are TF-IDF columns
 
 
 class ProjectSettings(Settings):
@@ -152,7 +152,7 @@ class ProjectSettings(Settings):
     )
     plugins: dict[str, str] = Field({}, description="SHA-256 of your own Python files, by their paths.")
 
-    _more_rounds: dict[int, int] = pydantic.PrivateAttr(default_factory=dict)  # by task, as leads have added them
+    _more_rounds: dict[int, int] = pydantic.PrivateAttr(default_factory=dict)  # {task: rounds that leads have added}
 
     @pydantic.model_validator(mode="after")
     def _known(self) -> ProjectSettings:
@@ -201,12 +201,12 @@ class ProjectSettings(Settings):
         return self
 
     def rounds_of(self, task: int) -> int:
-        """The rounds of a task, with those that leads have added; 0 under --budget-total: as many as it allows."""
+        """Return how many rounds a task has, including added ones; 0 under --budget-total, which fixes no number."""
         return 0 if self.budget_total else self.rounds + self._more_rounds.get(task, 0)
 
     @property
     def own(self) -> bool:
-        """Whether the model is the user's."""
+        """Whether the model is a function in the user's own Python file."""
         file, _, function = self.model.rpartition(":")
         return file.endswith(".py") and function.isidentifier()
 
@@ -222,7 +222,7 @@ class ProjectSettings(Settings):
 
     @property
     def files(self) -> list[Path]:
-        """The model's files, except the package's own."""
+        """The files that the model is loaded from, except those of this package."""
         if self.model == WORD_VECTORS:
             return list(word_vector_files() or ())
         if self.sentence_model:
@@ -231,11 +231,11 @@ class ProjectSettings(Settings):
 
     @property
     def plugins_loaded(self) -> bool:
-        """Whether its own Python files, if it has some, have been run here: what they register is unknown before."""
+        """Whether this process has run the project's plugins. Before, it does not know what they register."""
         return all(is_loaded(Path(path)) for path in self.plugins)
 
     def check_files(self) -> None:
-        """Refuse files that have changed since the project began."""
+        """Refuse a model whose files have changed since the project began."""
         if digest_of(*self.files) != self.digest:
             if not self.files:
                 raise InputError(f"this project encodes texts with the word vectors of wordllama; {install('label')}.")
@@ -249,13 +249,13 @@ class ProjectSettings(Settings):
 
     @property
     def blocks(self) -> tuple[tuple[int, int], ...]:
-        """Columns of embeddings that kernels treat apart; none: they all belong together."""
+        """The ranges of embedding columns for which kernels are computed separately; empty: one range for all."""
         n, both = WORD_VECTOR_LENGTH, self.model == WORD_VECTORS and self.head == "linear"
         return ((0, n), (n, n + self.text_features)) if both else ()
 
     @property
     def frozen(self) -> bool:
-        """Whether the network is kept as it is, and only a head on its embedding is trained."""
+        """Whether the network stays as it is and only a head on its embedding is trained."""
         return not self.finetune and self.model != SCRATCH
 
     @property
@@ -264,7 +264,7 @@ class ProjectSettings(Settings):
         return self.image_size or (64 if self.model == SCRATCH else 224)
 
     def as_config(self) -> Config:
-        """The settings as those of a run, for the loop; a project has no benchmark, and people give its labels."""
+        """Return the settings as the configuration of a run, for the loop. A project has no benchmark."""
         same = self.model_dump(
             include={"strategy", "learner", "memory", "rounds", "epochs", "batch", "lr", "momentum", "weight_decay"}
             | {"seed", "threads", "device", "memory_policy", "first_round", "options", "pool_learning"}
@@ -274,9 +274,9 @@ class ProjectSettings(Settings):
 
 
 def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
-    """Settings from those given; the others have defaults for the kind of data.
+    """Return settings with the given values; all others have the defaults for the kind of data.
 
-    embeddings: vectors come from a network, as those of images and texts do; otherwise they are columns of a table.
+    embeddings: whether vectors come from a network, as those of images and texts do, or are columns of a table.
     """
     if given.get("plugins"):
         given = given | {"plugins": named_plugins(given["plugins"])}
@@ -295,7 +295,7 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
     if trained:
         defaults |= {"epochs": 30, "lr": 0.03}
     elif given.get("head", defaults["head"]) == "mlp":
-        defaults["lr"] = 0.02  # faster, training may diverge
+        defaults["lr"] = 0.02  # at a higher rate, training may diverge
     if given.get("head") == "projection":
         defaults["width"] = models.PROJECTED
     file, _, function = model.rpartition(":")
@@ -315,13 +315,16 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
 
 
 def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: bool) -> dict[str, str]:
-    """What docs/strategies.md found best for this kind of data. trained: the whole network, not only a head."""
+    """Return the settings that docs/strategies.md found best for this kind of data.
+
+    trained: the whole network is trained, not only a head.
+    """
     own_head = given.get("head") == "mlp" or given.get("memory_policy", learners.PAPER) != learners.PAPER
     columns = kind == "tables" or (kind == "vectors" and not embeddings)
     ridge = given.get("keep") == "statistics" or not (trained or columns or own_head)
     exact = "ridge" if given.get("keep") == "statistics" or given.get("head") == "projection" else "kernel"
     learner = given.get("learner", exact if ridge else "er")
-    known = learners.REGISTRY.get(str(learner), learners.REGISTRY["ridge"])  # an unknown one is refused later
+    known = learners.REGISTRY.get(str(learner), learners.REGISTRY["ridge"])  # an unknown learner is refused later
     return {
         "strategy": "uncertain-coverage" if columns else "coverage",
         "learner": learner,
@@ -335,7 +338,7 @@ def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: 
 
 
 def word_vector_files() -> tuple[Path, Path] | None:
-    """The trained token vectors and their tokenizer, if the extra `label` is installed."""
+    """Return the trained token vectors and their tokenizer, if the extra `label` is installed."""
     package = find_spec("wordllama")
     if package is None or package.origin is None or find_spec("tokenizers") is None:
         return None

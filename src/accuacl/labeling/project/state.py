@@ -1,4 +1,4 @@
-"""What a project is waiting for, how many labels it may still ask for, and what was learned and chosen."""
+"""The state of a project: what it waits for, how many labels it may still ask for, what it has learned and chosen."""
 
 from __future__ import annotations
 
@@ -21,17 +21,20 @@ Waiting = Literal["labels", "training", "data"]
 
 @dataclass(frozen=True)
 class ProjectState:
-    """What a project is waiting for, and how much of the budget is used: the current task's, or the whole project's."""
+    """What a project waits for, and how much of the budget is used.
+
+    The budget is the current task's, or with --budget-total the whole project's.
+    """
 
     waiting: Waiting
-    task: int  # from 0; -1 before there is one
+    task: int  # the index of the current task; -1 before there is one
     round: int
-    rounds: int  # of each task; 0: as many as its share of --budget-total allows
+    rounds: int  # how many rounds the task has; 0: as many as its share of --budget-total allows
     tasks: int
-    used: int  # labels so far of what the budget is for; skips do not count
+    used: int  # how many labels of the budget are used; skips do not count
     budget: int
     status: Status | None
-    text: str  # a sentence
+    text: str  # the state as a sentence for people
 
     @property
     def ready(self) -> bool:
@@ -57,7 +60,7 @@ def _round_name(round: int, rounds: int) -> str:
 
 
 def state_of(project: Project) -> ProjectState:
-    """What a project is waiting for."""
+    """Return the state of a project, from its settings, tasks, label store and journal."""
     settings, tasks, store, status = project.settings, project.tasks.all(), project.store, project.store.status()
     task, round = (status.task, status.round) if status else (0 if tasks else -1, 0)
     used, budget, rounds = *budget_of(settings, tasks, store, task), settings.rounds_of(task)
@@ -84,7 +87,7 @@ def state_of(project: Project) -> ProjectState:
 
 
 def budget_of(settings: ProjectSettings, tasks: Sequence[TaskInfo], store: Store, task: int) -> tuple[int, int]:
-    """How many labels are used, and of how many: of the whole project under --budget-total, else of the task."""
+    """Return the labels used and the budget: the whole project's under --budget-total, else those of the task."""
     if settings.budget_total:
         return store.used_in_all(), settings.budget_total
     return store.used(task), min(settings.per_round * settings.rounds_of(task), tasks[task].count) if tasks else 0
@@ -94,9 +97,9 @@ def budget_of(settings: ProjectSettings, tasks: Sequence[TaskInfo], store: Store
 
 
 def round_limit(settings: ProjectSettings, store: Store, tasks: int, task: int, round: int, coming: int = 0) -> int:
-    """How many labels a round of a task may ask for under --budget-total, including those that it has.
+    """Return how many labels a round of a task may have under --budget-total, including those that it already has.
 
-    tasks: how many there are so far. coming: labels that an earlier round of the task is still going to have.
+    tasks: how many tasks there are so far. coming: how many labels an earlier round of the task is still to get.
     """
     left = max(0, settings.budget_total - store.used_elsewhere(task, round) - coming)
     used_here = store.used(task) + coming if round else 0
@@ -105,7 +108,7 @@ def round_limit(settings: ProjectSettings, store: Store, tasks: int, task: int, 
 
 
 def describe_budget(settings: ProjectSettings, store: Store, tasks: int) -> list[str]:
-    """How much of --budget-total is used, and what the present task's share of it is; [] without such a budget."""
+    """Return sentences on the use of --budget-total and the present task's share; [] without such a budget."""
     total = settings.budget_total
     if not total:
         return []
@@ -121,17 +124,20 @@ def describe_budget(settings: ProjectSettings, store: Store, tasks: int) -> list
 
 
 def _share(settings: ProjectSettings, labels: int, tasks: int, task: int) -> int:
-    """A task's even share of the labels that it has used and those that are left, with the tasks after it."""
+    """Return how many of `labels` a task gets if it shares them evenly with the tasks after it.
+
+    labels: those that the task has used, and those that are left.
+    """
     expected = settings.budget_tasks - task - 1 if settings.budget_tasks else 1
     later = max(tasks - task - 1, expected)
     return -(-labels // (1 + later))
 
 
-# What was done
+# What the project has learned and chosen
 
 
 def describe_sample(journal: Path) -> str:
-    """From how many items the latest round was chosen, if that was a sample of a large pool; else ""."""
+    """Return a sentence on the sample that the latest round was chosen from; "" if it saw the whole pool."""
     for step in reversed(read_steps(journal, "query")):
         if "sample" in step.result:
             seen, whole = step.result["sample"], step.result["pool"]
@@ -142,19 +148,19 @@ def describe_sample(journal: Path) -> str:
 
 
 def _where(step: Step) -> str:
-    """The round of a training or a query."""
+    """Return the task and round of a step as a phrase."""
     return f"task {(step.task or 0) + 1}, round {(step.round or 0) + 1}"
 
 
 class LearningLog:
-    """What has been learned and chosen since this object was made."""
+    """What the project has learned and chosen since this object was made."""
 
     def __init__(self, journal: Path) -> None:
         self._journal = journal
         self._before = {_key(step) for step in read_steps(journal, "train", "query")}
 
     def learned(self) -> list[str]:
-        """A sentence for each round that was learned."""
+        """Return a sentence for each round that was learned."""
         answers = {(step.task, step.round): step.result for step in read_steps(self._journal, "label")}
         sentences = []
         for step in self._new("train"):
@@ -167,7 +173,7 @@ class LearningLog:
         return sentences
 
     def chosen(self, task: int, round: int) -> int:
-        """How many items were chosen for a round; 0 if that was done before."""
+        """Return how many items have been chosen for a round since then; 0 if they were chosen before."""
         return sum(len(step.result["ids"]) for step in self._new("query") if (step.task, step.round) == (task, round))
 
     def _new(self, kind: str) -> list[Step]:
@@ -175,4 +181,5 @@ class LearningLog:
 
 
 def _key(step: Step) -> tuple[object, ...]:
-    return step.kind, step.task, step.round, step.finished  # after `forget` a round may be learned again
+    # The time is part of the key, because a round may be learned again after `forget`.
+    return step.kind, step.task, step.round, step.finished

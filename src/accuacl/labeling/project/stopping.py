@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import counted
 
-TARGETS = (60, 70, 80, 90, 95, 99)  # percent
-FASTEST = 1.5  # the largest b; statistics of learning curves have 0.1 to 1
+TARGETS = (60, 70, 80, 90, 95, 99)  # the accuracies, in percent, that are forecast
+FASTEST = 1.5  # the largest b that is tried; measured learning curves have 0.1 to 1
 Array = NDArray[np.float64]
-FARTHEST = 20.0  # no forecast beyond this many times the present labels
-FEW = 10  # labels that hardly change an accuracy, or a tenth of those there are
-FAR = 5  # points: a target that is farther away than that is not reached with a few labels
+FARTHEST = 20.0  # nothing is forecast beyond this many times the present labels
+FEW = 10  # this many labels, or a tenth of those there are, hardly change an accuracy
+FAR = 5  # points: a target farther away than this is not reached with few labels
 
 
 @dataclass(frozen=True)
 class Measured:
-    """After a round: labels of the task so far, and how many of its held-out items were right."""
+    """A measurement after a round: the labels of the task so far, and how many of its held-out items were right."""
 
     labels: int
     right: int
@@ -38,10 +38,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Labels to go for an accuracy in percent, with a 95 % interval; None: more than can be foreseen.
+    """How many more labels an accuracy in percent takes, with a 95 % interval; None: more than can be foreseen.
 
-    left: how many items of the pool are still to be labelled, if that is known; `high` is None where it is more than
-    these. most: the accuracy that all of them would give. last: what was measured last.
+    left: how many items of the pool are still to be labelled, if that is known; `high` is None if it exceeds them.
+    most: the accuracy if all of them were labelled. last: the last measurement.
     """
 
     target: int
@@ -59,7 +59,7 @@ class Forecast:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the curve has all but reached the target, and the held-out items do not show it."""
+        """Whether the curve has almost or fully reached the target, but the last held-out answers are below it."""
         if self.last is None or self.labels is None or self.too_few:
             return False
         if self.labels > max(FEW, self.last.labels / 10):
@@ -69,7 +69,7 @@ class Forecast:
 
     @property
     def text(self) -> str:
-        """As a sentence.
+        """The forecast as a sentence.
 
         >>> Forecast(90, 60, 20, None).text
         'about 60 more labels for 90 % (at least 20)'
@@ -105,9 +105,9 @@ class Forecast:
 
 
 def forecast(curve: Sequence[Measured], target: int, left: int | None = None, since: int = 0) -> Forecast | None:
-    """The labels that the target takes; None before two rounds were measured, or without held-out items.
+    """Return how many more labels the target takes; None before two rounds were measured or without held-out items.
 
-    left: how many items of the pool are still to be labelled. since: labels given after the last measurement.
+    left: how many items of the pool are still to be labelled. since: how many labels came after the last measurement.
     """
     points = _usable(curve)
     if not points:
@@ -123,15 +123,15 @@ def forecast(curve: Sequence[Measured], target: int, left: int | None = None, si
     most = predicted_accuracy(curve, [now + left])[0][1]
     if quantiles[2] > left:
         high = None
-    if most >= target:  # else it takes more than there are
+    if most >= target:  # otherwise the target takes more labels than the pool has items
         low, middle, high = (None if labels is None else min(labels, left) for labels in (low, middle, high))
     return Forecast(target, middle, low, high, left, most, last)
 
 
 def predicted_accuracy(curve: Sequence[Measured], labels: Sequence[float]) -> list[tuple[float, float, float]]:
-    """The accuracy in percent with each number of labels, by the curve: low, middle, high of a 95 % interval.
+    """Return the accuracy in percent that the curve predicts for each number of labels, as (low, middle, high).
 
-    Empty where there is no `forecast`.
+    The outer two are a 95 % interval. The list is empty if nothing can be forecast.
     """
     points = _usable(curve)
     if not points:
@@ -142,13 +142,13 @@ def predicted_accuracy(curve: Sequence[Measured], labels: Sequence[float]) -> li
 
 
 def _usable(curve: Sequence[Measured]) -> list[Measured]:
-    """The rounds with labels and held-out items, if they are enough to draw a curve through."""
+    """Return the rounds with labels and held-out items; none if they are too few for a curve."""
     points = [point for point in curve if point.held and point.labels]
     return points if len({point.labels for point in points}) >= 2 else []
 
 
 def _weighed(points: Sequence[Measured]) -> tuple[Array, Array, Array]:
-    """Values of e and b on a grid, and how likely each pair is."""
+    """Return the values of e and b on a grid, and how likely each pair is."""
     e, b = np.meshgrid(np.linspace(0.005, 0.995, 199), np.linspace(0.02, FASTEST, 100), indexing="ij")
     likelihood = np.zeros_like(e)
     for point in points:
@@ -158,7 +158,7 @@ def _weighed(points: Sequence[Measured]) -> tuple[Array, Array, Array]:
 
 
 def _quantiles(values: Array, weights: Array) -> tuple[float, float, float]:
-    """Low, middle and high: 95 % of the weight is between the outer two."""
+    """Return (low, middle, high) of weighted values: 95 % of the weight lies between the outer two."""
     order = np.argsort(values.ravel())
     share = np.cumsum(weights.ravel()[order]) / weights.sum()
     low, middle, high = (float(values.ravel()[order[np.searchsorted(share, q)]]) for q in (0.025, 0.5, 0.975))
@@ -175,7 +175,7 @@ def next_target(curve: Sequence[Measured]) -> int | None:
 
 
 def _rounded(labels: float, now: int) -> int | None:
-    """To a number that claims no more than is known: tens, or hundreds above 1000."""
+    """Return a number of labels rounded to tens, or above 1000 to hundreds, as a forecast is no more precise."""
     if labels > FARTHEST * now:
         return None
     unit = 1 if labels < 20 else 10 if labels < 1000 else 100

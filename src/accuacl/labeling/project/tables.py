@@ -23,11 +23,11 @@ from accuacl.experiments import data
 from accuacl.labeling.project import table_encoder
 from accuacl.labeling.project.new_items import NewItems, TableOptions, check_exists, task_column
 
-LONGEST_TEXT = 100_000  # characters
-EMBEDDING = "embedding"  # the column of lists
-ID = "id"  # the column that names the rows, if the table has it and no other is given
+LONGEST_TEXT = 100_000  # the most characters that a text may have
+EMBEDDING = "embedding"  # the usual name of the column of lists
+ID = "id"  # the column that names the rows if no other is given and the table has it
 FILE = "table.json"
-VERSION = 1  # of that file
+VERSION = 1  # the version of the format of `table.json`
 TITLES = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}  # kinds of columns
 
 
@@ -36,8 +36,8 @@ def read_vectors(
 ) -> NewItems:
     """Rows of a Parquet table: `id`, if it has one, and a column of lists such as `embedding`, or all of numbers.
 
-    tasks: the column that names the task of each row, as in `task_column`. label_column: one that has labels. columns:
-    the columns of numbers that the first task has; a table that has them may have any lists beside them.
+    tasks: the column that names the task of each row, as in `task_column`. label_column: the column of labels.
+    columns: the columns of numbers that the first task has; a table that has them may have any lists beside them.
     """
     check_exists(path, "a Parquet file")
     table = data.read_columnar(path)
@@ -73,10 +73,10 @@ def read_vectors(
 
 
 def read_texts(path: Path, column: str, tasks: str | None = "", label_column: str = "") -> NewItems:
-    """The texts in a column of a table; `id` names them if it is there. Blank texts are left out and named.
+    """Return the texts in a column of a table; `id` names them if it is there. Blank texts are left out and named.
 
-    tasks: the column that names the task of each text, as in `task_column`. label_column: one that has labels, of all
-    texts or of some.
+    tasks: the column that names the task of each text, as in `task_column`. label_column: the column of labels, which
+    may be empty for some texts.
     """
     check_exists(path, "a file")
     table = data.read_table(path)
@@ -110,7 +110,7 @@ def read_texts(path: Path, column: str, tasks: str | None = "", label_column: st
 
 
 def read_table(path: Path, options: TableOptions, later: bool = False) -> NewItems:
-    """All rows of a table. Values of .csv and .tsv files stay as they are written there.
+    """Return all rows of a table. Values of .csv and .tsv files stay as they are written there.
 
     later: the options are those of an earlier table; this one need not have the columns that were left out.
     """
@@ -146,14 +146,14 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
 
 @dataclass(frozen=True)
 class TableSchema:
-    """Which columns name and label the rows, and how the others are encoded."""
+    """The columns that name and label the rows, and the encoding of the others."""
 
     options: TableOptions
     columns: list[table_encoder.Column]
 
     @classmethod
     def of(cls, items: NewItems) -> TableSchema:
-        """The schema of the first task's rows."""
+        """Return the schema of the first task's rows."""
         assert items.table is not None
         columns = table_encoder.fit(items.shown or [])
         if not any(column["kind"] in TITLES for column in columns):
@@ -173,15 +173,15 @@ class TableSchema:
         write_text(folder / FILE, json.dumps(content, indent=1) + "\n")
 
     def encode(self, rows: Sequence[table_encoder.Row]) -> NDArray[np.float32]:
-        """A vector for each row."""
+        """Return a vector for each row."""
         return table_encoder.encode(self.columns, rows)
 
     def without_values(self, rows: Sequence[table_encoder.Row]) -> TableSchema:
-        """The schema without the categories, and words for missing values, that none of the rows has."""
+        """Return the schema without the categories, and words for missing values, that none of the rows has."""
         return replace(self, columns=table_encoder.without_values(self.columns, rows))
 
     def like(self, items: NewItems) -> NewItems:
-        """The rows of a later table with the columns of the first; InputError where they do not fit."""
+        """Return the rows of a later table with the columns of the first; InputError where they do not fit."""
         rows = items.shown or []
         known, names = [column["name"] for column in self.columns], list(rows[0]) if rows else []
         try:
@@ -195,11 +195,11 @@ class TableSchema:
         return replace(items, shown=[{name: row.get(name) for name in known} for row in rows], table=self.options)
 
     def inputs(self) -> list[str]:
-        """The columns that the model learns from."""
+        """Return the columns that the model learns from."""
         return [column["name"] for column in self.columns if column["kind"] in TITLES]
 
     def summary(self) -> list[str]:
-        """How the columns are used, in a few lines."""
+        """Return how the columns are used, in a few lines."""
         lines = {title: [c["name"] for c in self.columns if c["kind"] == kind] for kind, title in TITLES.items()}
         unused = [f"{c['name']} ({c['why']})" for c in self.columns if c["kind"] == "unused"]
         lines |= {"shown, not learned from": unused}
@@ -207,7 +207,7 @@ class TableSchema:
 
 
 def _labels(values: Sequence[Any]) -> list[str | None]:
-    """The class names in a column of labels; None for a row without a label."""
+    """Return the class names in a column of labels; None for a row without a label."""
     return [None if value is None or not str(value).strip() else str(value).strip() for value in values]
 
 
@@ -223,7 +223,7 @@ def _unique_names(path: Path, given: Any) -> list[str]:
 
 
 def _check_ignored(path: Path, schema: Any, names: list[str], ignored: Sequence[str]) -> None:
-    """Refuse names that are not there, and warn of columns that are left out without being asked for."""
+    """Refuse names that the table does not have, and warn of columns that are left out though nobody asked for it."""
     for name in ignored:
         data.check_column(path, name, schema.names)
     left_out = [field for field in schema if field.name not in (*names, *ignored)]
@@ -234,7 +234,7 @@ def _check_ignored(path: Path, schema: Any, names: list[str], ignored: Sequence[
 
 
 def _rows(path: Path, table: Any) -> tuple[list[str], list[dict[str, Any]]]:
-    """Names of columns, and rows. Dates become text; nested values and bytes are left out."""
+    """Return the names of a table's columns, and its rows. Dates become text; nested values and bytes are left out."""
     names = [field.name for field in table.schema if not _is_nested(field.type)]
     if len(set(names)) != len(names):
         raise InputError(f"{path} has two columns with the same name; rename one of them.")
@@ -258,7 +258,7 @@ def _lists_of_numbers(kind: Any) -> bool:
 
 
 def _is_nested(kind: Any) -> bool:
-    """Whether a column has lists, structures or bytes, which people cannot be shown."""
+    """Return whether a column has lists, structures or bytes, which people cannot be shown."""
     import pyarrow.types as types
 
     tests = (types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary)

@@ -32,17 +32,17 @@ from accuacl.labeling.project.images import check_image, read_inside
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.tasks import FOLDERS, TaskInfo, Tasks
 
-PART = 256  # rows that are written together
-BATCH = 32  # images or files that are embedded together
-SCALE = "scale.safetensors"  # in the first task's folder
-NORM = 8.0  # the vectors that are trained on are scaled to lengths whose root mean square is this
-LIMIT = 10.0  # standard deviations at which entries are clipped
+PART = 256  # how many rows are written to a file together
+BATCH = 32  # how many images or files are embedded together
+SCALE = "scale.safetensors"  # a file in the first task's folder that says how vectors are scaled
+NORM = 8.0  # the root mean square of the lengths of scaled vectors
+LIMIT = 10.0  # entries are clipped at this many standard deviations
 
-Encode = Callable[[Sequence[int]], tuple[NDArray[Any], list[int]]]  # rows of a task to inputs, and which are bad
+Encode = Callable[[Sequence[int]], tuple[NDArray[Any], list[int]]]  # rows of a task -> (inputs, bad rows)
 
 
 def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress: OnProgress) -> dict[str, Any]:
-    """Make the task's inputs, or finish making them; returns their shape, and the rows that are bad."""
+    """Make the task's inputs, or finish making them; return their shape and the rows that are bad."""
     folder = tasks.folder_of(task.index)
     if tasks.inputs(task.index) is None:
         if task.kind in FOLDERS and not Path(task.place).is_dir():
@@ -66,10 +66,10 @@ def prepare_first(
     also: Sequence[int],
     on_progress: OnProgress,
 ) -> dict[str, Any]:
-    """Embed images of a task before all others: the first `count` in this order that can be read, and `also` these.
+    """Embed some images of a task first: the first `count` readable ones in this order, and those in `also`.
 
-    Returns the same description as `prepare`: `bad` are the rows known to be bad by then, `first` those that are
-    embedded; all others are zeros.
+    Return a description as `prepare` does. Its `bad` are the rows known to be bad by then, its `first` those that are
+    embedded; all other rows are zeros.
     """
     folder = tasks.folder_of(task.index)
     _encode_rows(tasks, task, settings, order, count, on_progress)
@@ -86,7 +86,7 @@ def _encode_rows(
     folder = tasks.folder_of(task.index) / PARTS
     make_folder(folder)
     written, done, bad = len(_parts(folder)), set[int](), set[int]()
-    for path in _parts(folder):  # by an earlier process
+    for path in _parts(folder):  # parts that an earlier process has written
         part = _load(path)
         done.update(part["numbers"].tolist())
         bad.update(part["bad"].tolist())
@@ -96,7 +96,7 @@ def _encode_rows(
     seen, usable = len(order) - len(todo), len(done.difference(bad).intersection(order))
     parts: list[dict[str, NDArray[Any]]] = []
     workers = cores() if task.kind == "images" else 1
-    threads = partial(torch.set_num_threads, settings.threads)  # of each worker: the last bits depend on their number
+    threads = partial(torch.set_num_threads, settings.threads)  # results depend on it in their last bits
 
     def report() -> None:
         on_progress(Progress(min(seen, count), count, "preparing", "preparing"))
@@ -124,7 +124,7 @@ def _parts(folder: Path) -> list[Path]:
 
 
 def _join(folder: Path, target: Path, count: int, erased: Sequence[int]) -> tuple[list[int], set[int], set[int]]:
-    """Write all parts to one .npy file, with zeros for other rows and erased ones: its shape, rows, and bad rows."""
+    """Write all parts to one .npy file, with zeros for missing and erased rows; return its shape, rows and bad rows."""
     files, done, bad = _parts(folder), set[int](), set[int]()
     example = _load(files[0])["rows"]
     shape, size = [count, *example.shape[1:]], example[0].nbytes
@@ -174,14 +174,14 @@ class TaskInputs:
 
 
 def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: ProjectSettings) -> TaskInputs:
-    """The inputs of the tasks that `prepare` has made, or `prepare_first`."""
+    """Return the inputs of the tasks that `prepare` has made, or `prepare_first`."""
     arrays: list[NDArray[Any]] = []
     for index, known in enumerate(made):
         path, array = tasks.folder_of(index) / "inputs.npy", tasks.array(index, "inputs.npy")
         if list(array.shape) != known["shape"] or tasks.all()[index].sha256 != known["items"]:
             raise InputError(f"{path} is damaged: its content is not what was written; restore it from a copy.")
         arrays.append(array)
-    if arrays[0].ndim != 2 or not settings.frozen:  # a network that is trained as a whole takes them unscaled
+    if arrays[0].ndim != 2 or not settings.frozen:  # a network that is trained as a whole takes inputs unscaled
         return TaskInputs(arrays, None)
     path = tasks.folder_of(0) / SCALE
     if not path.exists():
@@ -194,12 +194,12 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
 
 
 def load_scale(tasks: Tasks) -> dict[str, NDArray[Any]]:
-    """How vectors are scaled, as fixed by the first task."""
+    """Return the means and scales of vectors that the first task has fixed."""
     return _load(tasks.folder_of(0) / SCALE)
 
 
 def fit_scale(rows: NDArray[np.float32], bad: Sequence[int], centred: bool) -> dict[str, NDArray[Any]]:
-    """How vectors are scaled: by the first task's means and deviations if `centred`, else by its mean length."""
+    """Compute how to scale vectors: by the first task's means and deviations if `centred`, else by its mean length."""
     good = np.delete(np.arange(len(rows)), bad)
     total, squares = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     for start in range(0, len(good), 4096):
@@ -212,14 +212,14 @@ def fit_scale(rows: NDArray[np.float32], bad: Sequence[int], centred: bool) -> d
     else:
         mean = total / count
         std = np.sqrt(np.maximum(squares / count - mean**2, 0))
-        std[std < 1e-6 * np.maximum(1, np.abs(mean))] = 1.0  # constant columns
+        std[std < 1e-6 * np.maximum(1, np.abs(mean))] = 1.0  # leaves constant columns unscaled
         each = NORM / np.sqrt(rows.shape[1])
     return {"mean": mean.astype(np.float32), "std": std.astype(np.float32), "each": np.array([each], np.float32)}
 
 
 def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.float32]:
-    """The vectors as the model is trained on them: centred, scaled, clipped."""
-    vectors: NDArray[np.float32] = np.subtract(rows, scale["mean"])  # the one array of this size that is made
+    """Return the vectors as the model is trained on them: centred, scaled, clipped."""
+    vectors: NDArray[np.float32] = np.subtract(rows, scale["mean"])  # all that follows is in place
     vectors /= scale["std"]
     np.clip(vectors, -LIMIT, LIMIT, out=vectors)
     vectors *= scale["each"]
@@ -227,7 +227,7 @@ def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.flo
 
 
 def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
-    """How rows of the task become inputs; for images any number of threads may call it."""
+    """Return a function that makes rows of the task inputs; for images, several threads may call it at once."""
     if task.kind == "images":
         return _image_encoder(tasks, task, settings)
     if task.kind == "files":
@@ -260,7 +260,7 @@ def _file_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> En
 
 
 def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors embedded by the project's network, if it has a frozen one."""
+    """Return the vectors embedded by the project's frozen network, or as they are if it has none."""
     if not settings.has_network or not settings.frozen:
         return vectors
     return open_runtime(TORCH, frozen_network(settings), (), device=device_of(settings.device)).run(vectors)
@@ -279,7 +279,7 @@ def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> E
         return pixels, bad
 
     def first() -> NDArray[np.uint8]:
-        """The first images that can be read."""
+        """Return some readable images to choose the runtime with."""
         for row in range(0, task.count, BATCH):
             pixels, bad = decode(range(row, min(row + BATCH, task.count)))
             if len(bad) < len(pixels):
@@ -290,7 +290,7 @@ def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> E
         return decode
     runtime = image_runtime(settings, tasks, first)
     own_code = settings.own and runtime.name == TORCH
-    own_code_lock = threading.Lock() if own_code else contextlib.nullcontext()  # it may keep a state
+    own_code_lock = threading.Lock() if own_code else contextlib.nullcontext()  # it may not be thread-safe
 
     def encode(batch: Sequence[int]) -> tuple[NDArray[Any], list[int]]:
         pixels, bad = decode(batch)

@@ -33,20 +33,23 @@ from accuacl.labeling.project.images import read_files, read_images
 from accuacl.labeling.project.new_items import DEFAULT_OPTIONS, TASK, NewItems, TableOptions
 from accuacl.labeling.project.tables import TableSchema, read_table, read_texts, read_vectors
 
-ERASED = "erased.json"  # which rows of a task have been erased, and what the list of items is since then
-PLACES = "places.json"  # {number of a task: where its data lie now}
+ERASED = "erased.json"  # in a task's folder: its erased rows, and the hash of its list of items since then
+PLACES = "places.json"  # {index of a task: where its data have been moved to}
 FORGOTTEN = "forgotten.json"
 KINDS = {"images": "image", "texts": "text", "vectors": "vector", "tables": "record", "files": "file"}
-FOLDERS = ("images", "files")  # kinds whose tasks are folders, with a file per item
+FOLDERS = ("images", "files")  # the kinds of data of which a task is a folder with a file for each item
 
 
 class NothingNew(InputError):
-    """The project already has all of the data, or none of them can be read."""
+    """The data have nothing to add: the project already has all of them, or none can be read."""
 
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """A task. Items are numbered over all tasks, this one's from `first`. bad: files that were left out, and why."""
+    """A task. Items are numbered over all tasks; those of this task begin at `first`.
+
+    bad: the files that were left out, and why.
+    """
 
     index: int
     kind: str
@@ -54,8 +57,8 @@ class TaskInfo:
     first: int
     count: int
     bad: dict[str, str]
-    sha256: str  # of the list of items
-    columns: list[str] | None = None  # the columns of numbers that make up a vector; None: one column of lists
+    sha256: str  # the hash of `items.parquet` as it was first written
+    columns: list[str] | None = None  # the columns of numbers that make up a vector; None: a column of lists has it
 
     @property
     def ids(self) -> NDArray[np.int64]:
@@ -65,13 +68,13 @@ class TaskInfo:
         return self.first <= item < self.first + self.count
 
     def source(self, whole: bool) -> str:
-        """Where the items come from: the whole path, or its name alone."""
+        """Return the folder or file that the items come from, as a whole path or by its name alone."""
         return self.place if whole else Path(self.place).name
 
 
 @dataclass(frozen=True)
 class Item:
-    """Something to label. kind: image or file (at `path`), text, or vector or record, shown as its `fields`."""
+    """An item to label. kind: image or file (at `path`), text, or vector or record, shown as its `fields`."""
 
     id: int
     task: int
@@ -87,10 +90,10 @@ class Tasks:
 
     def __init__(self, directory: Path) -> None:
         self.folder = directory / "tasks"
-        self._known: tuple[int, list[TaskInfo]] = (0, [])  # read once, and again when `places.json` changes
+        self._known: tuple[int, list[TaskInfo]] = (0, [])  # the time of `places.json`, and the tasks read with it
 
     def all(self) -> list[TaskInfo]:
-        """All tasks so far."""
+        """Return all tasks so far."""
         stamp = _modified(self.folder / PLACES)
         tasks = list(self._known[1]) if self._known[0] == stamp else []
         while (path := self.folder_of(len(tasks)) / "task.json").exists():
@@ -103,14 +106,14 @@ class Tasks:
         return tasks
 
     def folder_of(self, index: int) -> Path:
-        """The folder of a task."""
+        """Return the folder of a task."""
         return self.folder / f"{index:03}"
 
     def add(self, items: NewItems) -> TaskInfo:
-        """Make the items the next task, all of them or none. Images and texts of earlier tasks are left out."""
+        """Add the items as the next task, completely or not at all; leave out images and texts of earlier tasks."""
         make_folder(self.folder)
         with Lock(self.folder / "lock", wait=True), writing(self.folder):  # one process adds at a time
-            for leftover in self.folder.glob(".adding-*"):  # of a process that was killed
+            for leftover in self.folder.glob(".adding-*"):  # a process was killed while it added a task
                 shutil.rmtree(leftover)
             before = self.all()
             if items.kind in FOLDERS and not items.names and not items.bad:
@@ -126,7 +129,7 @@ class Tasks:
             aside.mkdir()
             try:
                 place, root = Path(items.place).resolve(), self.folder.parent.resolve()
-                if place.is_relative_to(root):  # so that it moves with the project
+                if place.is_relative_to(root):  # a relative path stays right when the project is moved
                     items = replace(items, place=str(place.relative_to(root)))
                 _write_task(aside, items, len(before), sum(task.count for task in before))
                 os.rename(aside, self.folder_of(len(before)))
@@ -154,43 +157,43 @@ class Tasks:
         return items.only(kept), forgotten
 
     def as_first(self, items: NewItems) -> NewItems:
-        """Vectors or records with the columns of the first task, in the same order."""
+        """Return the vectors or records with the columns of the first task, in the same order."""
         if items.kind == "tables":
             return self.schema().like(items)
         return items.like(self.all()[0].columns, self.width())
 
     def array(self, index: int, name: str) -> NDArray[Any]:
-        """An array in a task's folder, `vectors.npy` or `inputs.npy`, of which only what is used is read."""
+        """Open the array `vectors.npy` or `inputs.npy` of a task as a memory map, which reads only the rows in use."""
         path = self.folder_of(index) / name
         with reading(path):
             return np.load(path, mmap_mode="r", allow_pickle=False)
 
     def inputs(self, index: int) -> dict[str, Any] | None:
-        """What is recorded of a task's inputs: their shape, and the rows that are bad; None before they are made."""
+        """Return the record of a task's inputs: their shape and the bad rows; None before they are made."""
         made: dict[str, Any] | None = read_json(self.folder_of(index) / "inputs.json")
         return made
 
     def width(self) -> int:
-        """How many numbers a vector of the project has."""
+        """Return how many numbers a vector of the project has."""
         return int(self.array(0, "vectors.npy").shape[1])
 
-    @functools.lru_cache(maxsize=1)  # noqa: B019 - one such object a process
+    @functools.lru_cache(maxsize=1)  # noqa: B019 - a process has one such object
     def schema(self) -> TableSchema:
-        """What the columns of a project's tables are."""
+        """Return the schema of the project's tables, which the first task has fixed."""
         return TableSchema.load(self.folder_of(0))
 
     def rows(self, index: int, part: slice) -> list[dict[str, Any]]:
-        """Rows of a task's table; {} where they have been erased."""
+        """Return rows of a task's table; {} where they have been erased."""
         return [json.loads(row) for row in self.table(index)["shown"][part]]
 
     def find(self, id: int) -> TaskInfo:
-        """The task that an item belongs to."""
+        """Return the task that an item belongs to."""
         if task := next((task for task in self.all() if id in task), None):
             return task
         raise InputError(f"there is no item {id}; give one of a task.")
 
     def item(self, id: int) -> Item:
-        """An item, with what people see of it."""
+        """Return an item with all that people are shown of it."""
         task = self.find(id)
         table, row = self.table(task.index), id - task.first
         name = table["name"][row]
@@ -204,10 +207,10 @@ class Tasks:
         return replace(item, fields=((title, name), *json.loads(table["shown"][row] or "{}").items()))
 
     def table(self, index: int) -> dict[str, list[Any]]:
-        """The list of a task's items, as columns; read again when another process has erased some of them."""
+        """Return the list of a task's items, as columns; read again when another process has erased some of them."""
         return self._read_table(index, _modified(self.folder_of(index) / ERASED))
 
-    @functools.lru_cache(maxsize=256)  # noqa: B019 - one such object a process
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - a process has one such object
     def _read_table(self, index: int, erased_at: int) -> dict[str, list[Any]]:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -219,7 +222,7 @@ class Tasks:
         erased = read_json(self.folder_of(index) / ERASED) or {"sha256": task.sha256}
         if hashlib.sha256(data).hexdigest() not in (task.sha256, erased["sha256"]):
             raise InputError(f"{path} is damaged; restore it from a copy.")
-        # Not pq.read_table: its threads may outlive it, and a process that ends meanwhile is aborted.
+        # pq.read_table is not used: its threads may outlive the call, and a process that ends meanwhile is aborted.
         return dict(pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).to_pydict())
 
 
@@ -255,7 +258,7 @@ def _write_task(folder: Path, items: NewItems, index: int, first: int) -> None:
 
 
 def parquet_of(columns: dict[str, list[Any]]) -> bytes:
-    """The list of a task's items as the bytes of `items.parquet`."""
+    """Return the list of a task's items as the bytes of `items.parquet`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -265,7 +268,7 @@ def parquet_of(columns: dict[str, list[Any]]) -> bytes:
 
 
 def identities(kind: str, place: str, names: list[str], texts: list[str] | None) -> list[str]:
-    """The keys by which items added again are recognised: paths of images, names and contents of texts."""
+    """Return the keys by which items added again are recognised: paths of images, names and contents of texts."""
     if kind == "texts":
         return [json.dumps(pair) for pair in zip(names, texts or (), strict=True)]
     return [os.path.join(place, name) for name in names]
@@ -279,9 +282,10 @@ def read_like(
     options: TableOptions = DEFAULT_OPTIONS,
     on_progress: OnProgress = ignore,
 ) -> NewItems:
-    """Read data of a kind at a path, with the columns of the first task; tasks None: these will be the first.
+    """Read the data of a kind at a path, with the columns of the first task; tasks None: they become the first task.
 
-    column: the one of texts. options: what other columns are for; of a later table, the one of tasks alone.
+    column: the column of texts. options: what the other columns are for; of a later table only the column of tasks
+    counts, because the first one has fixed the rest.
     """
     if kind == "images":
         return read_images(path, on_progress)
@@ -296,7 +300,7 @@ def read_like(
         usual = tasks.schema().options
         return tasks.as_first(read_table(path, usual if task is None else replace(usual, task=task), True))
     columns = tasks.all()[0].columns
-    if task is None and TASK in (columns or ()):  # there it is a feature
+    if task is None and TASK in (columns or ()):  # in the first task, this column is a feature
         task = ""
     return tasks.as_first(read_vectors(path, task, options.label, columns))
 
@@ -305,7 +309,7 @@ def read_like(
 
 
 def never_add_again(folder: Path, items: Iterable[str]) -> None:
-    """Remember the hashes of items that were forgotten, by their `identities`. folder: the project's `tasks`."""
+    """Record the hashes of forgotten items, given by their `identities`. folder: the project's folder `tasks`."""
     salted = read_json(folder / FORGOTTEN) or {"salt": secrets.token_hex(16), "hashes": []}
     hashes = sorted(set(salted["hashes"]) | {_hash(salted["salt"], item) for item in items})
     if hashes != salted["hashes"]:
@@ -321,7 +325,7 @@ def _hash(salt: str, item: str) -> str:
 
 @dataclass(frozen=True)
 class Moved:
-    """A task whose data lie elsewhere now, and the images of it that are not there."""
+    """A task whose data have been moved, and the names of its files that are missing at the new place."""
 
     task: int
     place: str
@@ -329,7 +333,10 @@ class Moved:
 
 
 def relocate_data(tasks: Tasks, old: Path, new: Path) -> list[Moved]:
-    """Record that data at `old`, or below it, are at `new` now; the tasks that this moves. All of them or none."""
+    """Record that the data at `old`, or below it, are now at `new`; return the tasks that this concerns.
+
+    It is recorded for all of these tasks or, if the data of one are not there, for none.
+    """
     before, after = old.resolve(), new.resolve()
     with Lock(tasks.folder / "lock", wait=True):
         moved = []
@@ -358,12 +365,12 @@ def _moved(tasks: Tasks, task: TaskInfo, place: Path) -> Moved:
 
 
 def moved_places(folder: Path) -> dict[int, str]:
-    """Where data have been moved to, by task. folder: the project's `tasks`."""
+    """Return {index of a task: the place its data have been moved to}. folder: the project's folder `tasks`."""
     return {int(task): place for task, place in (read_json(folder / PLACES) or {}).items()}
 
 
 def _modified(path: Path) -> int:
-    """When a file was changed last; 0 if there is none."""
+    """Return the time at which a file was last changed, in nanoseconds; 0 if there is no file."""
     try:
         return path.stat().st_mtime_ns
     except FileNotFoundError:

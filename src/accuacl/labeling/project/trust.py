@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def named_plugins(paths: Iterable[str | Path]) -> dict[str, str]:
-    """The digests of files that the user names, by their whole paths; the files are run."""
+    """Run the Python files that the user names; return {whole path: digest}."""
     files = [Path(path).expanduser().resolve() for path in paths]
     load_plugins(files)
     return {str(path): digest_of(path) for path in files}
@@ -33,7 +33,7 @@ def load_project_plugins(settings: ProjectSettings) -> None:
         return
     check_trusted(settings)
     load_plugins(map(Path, settings.plugins))
-    type(settings)(**settings.model_dump())  # now that they are known, its strategy and the others are checked
+    type(settings)(**settings.model_dump())  # only now can names that the plugins register be checked
 
 
 def trust_code(settings: ProjectSettings) -> None:
@@ -56,7 +56,7 @@ def check_trusted(settings: ProjectSettings) -> None:
 
 
 def digest_of(*paths: Path) -> str:
-    """A hash of files: a project goes on only with those that it began with."""
+    """Return a hash of files: a project goes on only with those that it began with."""
     total = hashlib.sha256()
     for path in paths:
         try:
@@ -68,7 +68,7 @@ def digest_of(*paths: Path) -> str:
 
 
 def _lines(settings: ProjectSettings) -> dict[str, str]:
-    """By Python file, what is written down where it is trusted: its path and its digest, hashed."""
+    """Return {Python file: the line that records trust in it, a hash of its path and digest}."""
     parts = {path: f"plugin\0{path}\0{digest}" for path, digest in settings.plugins.items()}
     if settings.own:
         parts[settings.model.rpartition(":")[0]] = f"{settings.model}\0{settings.weights}\0{settings.digest}"

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
 
 
-LARGEST_UPLOAD = 32 * 2**20  # bytes of a file
+LARGEST_UPLOAD = 32 * 2**20  # the most bytes that an uploaded file may have
 MOST_FILES = 20_000
-MOST_BYTES = 4 * 2**30  # of all files of a task
-MOST_ROWS = 2_000_000  # of a Parquet file
-MOST_DECODED = 512 * 2**20  # bytes of one, once it is read
-WIDEST = 8  # bytes of a number
+MOST_BYTES = 4 * 2**30  # the most bytes that all files of a task may have
+MOST_ROWS = 2_000_000  # the most rows that a Parquet file may have
+MOST_DECODED = 512 * 2**20  # the most bytes that a Parquet file may take in memory
+WIDEST = 8  # the bytes of the widest number
 LONGEST_STEM = 80
 IMAGES = {  # types of images that are taken, and how their files are called
     **{f"image/{name}": f".{name}" for name in ("png", "webp", "bmp", "gif")},
@@ -42,13 +42,13 @@ UPLOADED = {
     "files": (),
 }
 UNFINISHED = ".new-"
-PREVIEWED = 5  # rows of a table that are shown before it is added
-SNIP = 80  # characters of a value
+PREVIEWED = 5  # how many rows of a table are shown before it is added
+SNIP = 80  # how many characters of a value are shown
 
 
 @dataclass(frozen=True)
 class DataColumns:
-    """What the columns of a file are for: that of texts, and what `TableOptions` has."""
+    """The roles of a file's columns: the column of texts, and the roles that `TableOptions` has."""
 
     text: str = "text"
     table: TableOptions = field(default_factory=TableOptions)
@@ -58,7 +58,7 @@ USUAL = DataColumns()
 
 
 def add_data(project: Project, path: Path, columns: DataColumns) -> list[TaskInfo]:
-    """Make the data at a path the next task, or several, as `task_paths` and a column of tasks say."""
+    """Add the data at a path as the next task, or as several, as `task_paths` and a column of tasks say."""
     kind, first = project.settings.kind, project.tasks if project.tasks.all() else None
     pools: list[NewItems] = []
     for part in task_paths(path, images=kind in FOLDERS):
@@ -75,7 +75,7 @@ class Preview:
 
 
 def preview(path: Path) -> Preview:
-    """What a table looks like."""
+    """Return the preview of a table."""
     table = data.read_table(path)
     first = table.columns.slice(0, PREVIEWED)
     values = {name: first.column(name).to_pylist() for name in table.names}
@@ -90,10 +90,10 @@ class Uploads:
         self._project = project
         self._folder = project.directory / "uploads"
         self._turn = threading.Lock()
-        self._begun: dict[str, list[int]] = {}  # upload: how many files, how many bytes
+        self._begun: dict[str, list[int]] = {}  # {upload: [number of files, number of bytes]}
 
     def begin(self) -> str:
-        """Begin an upload; the number by which its files are sent."""
+        """Begin an upload; return the id with which its files are sent."""
         upload = secrets.token_hex(16)
         with self._turn, writing(self._folder):
             make_folder(self._folder)
@@ -105,7 +105,7 @@ class Uploads:
         return upload
 
     def take(self, upload: str, name: str, data: bytes) -> None:
-        """Store a file, if it is of the project's kind."""
+        """Store a file; refuse one that is not of the project's kind."""
         kind = self._project.settings.kind
         stem, suffix = _split(name)
         if kind == "files":
@@ -133,18 +133,18 @@ class Uploads:
             counts[0], counts[1] = counts[0] + 1, counts[1] + len(data)
 
     def sent(self, upload: str) -> Path:
-        """The folder of images, or the file, that has been sent so far."""
+        """Return the folder of images, or the file, that has been sent so far."""
         self._check_sent(upload)
         return self._data(self._unfinished(upload))
 
     def discard(self, upload: str) -> None:
-        """Remove what was sent."""
+        """Remove the files of an upload."""
         with self._turn, writing(self._folder):
             if self._begun.pop(upload, None) is not None:
                 shutil.rmtree(self._unfinished(upload), ignore_errors=True)
 
     def finish(self, upload: str, columns: DataColumns = USUAL) -> list[TaskInfo]:
-        """Make the files the next task, or one for each that a column of tasks names; if refused, they are removed."""
+        """Add the files as the next task, or as several by a column of tasks; remove them if they are refused."""
         with self._turn, writing(self._folder):
             self._check_sent(upload)
             self._begun.pop(upload)
@@ -190,7 +190,7 @@ def check_parquet(path: Path) -> None:
             (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in pq.read_schema(path)
         )
         texts = [name for name, kind in encoded if kind in long]
-        file = pq.ParquetFile(path, read_dictionary=texts)  # so that a text is in memory once
+        file = pq.ParquetFile(path, read_dictionary=texts)  # a text that occurs often is in memory only once
         for batch in file.iter_batches(columns=texts, use_threads=False) if texts else ():
             for column in batch.columns:
                 lengths = pc.binary_length(column.dictionary).take(column.indices)
@@ -209,7 +209,7 @@ def _check_size(size: int) -> None:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """A safe file name, without characters special to the file system, and the suffix.
+    """Return a safe file name, without characters special to the file system, and the suffix.
 
     >>> _split("../../etc/passwd.PNG"), _split("C:\\\\photos\\\\a b.jpeg"), _split(".png")
     (('passwd', '.png'), ('a b', '.jpeg'), ('file', '.png'))

@@ -31,11 +31,11 @@ STANDS = "NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id)"
 CHANGES = f"FROM events e WHERE e.kind IN ('name', 'merge') AND {STANDS}"
 LONGEST_GUIDELINE = 2000
 MOST_EXAMPLES = 12
-MOST_PROPOSALS = 50  # open ones
+MOST_PROPOSALS = 50  # the most proposals that may wait for a lead at once
 
 
 def classes(tx: Transaction) -> list[Class]:
-    """All classes by number, merged ones too; one whose addition was undone is not there."""
+    """Return all classes by number, including merged ones, but not those whose addition was undone."""
     return _classes(tx, without=0)
 
 
@@ -56,7 +56,7 @@ def rename_class(tx: Transaction, id: int, name: str, person: Person | None = No
 
 
 def merge_class(tx: Transaction, id: int, into: int, person: Person | None = None) -> None:
-    """From now on, all labels of class `id`, old and new, count as those of `into`."""
+    """Merge class `id` into another: from now on all its labels, old and new, count as labels of `into`."""
     if id == into:
         raise InputError(f"class {id} cannot be merged into itself; give another one.")
     _living_class(tx, id), _living_class(tx, into)
@@ -64,7 +64,7 @@ def merge_class(tx: Transaction, id: int, into: int, person: Person | None = Non
 
 
 def class_changes(tx: Transaction) -> list[ClassChange]:
-    """The additions, renamings and merges that stand, the last first."""
+    """Return the additions, renamings and merges that have not been undone, the latest first."""
     names: dict[int, str] = {}
     changes = []
     for event, time, person, kind, id, text in tx.rows(
@@ -82,7 +82,7 @@ def class_changes(tx: Transaction) -> list[ClassChange]:
 
 
 def undo_class_change(tx: Transaction, person: Person, event: int) -> ClassChange:
-    """Undo a change of classes, the latest one or any merge, by its event; what was undone."""
+    """Undo a change of classes, given by its event: the latest change, or any merge. Return what was undone."""
     check_access(tx, person)
     changes = class_changes(tx)
     change = next((change for change in changes if change.event == event), None)
@@ -96,14 +96,14 @@ def undo_class_change(tx: Transaction, person: Person, event: int) -> ClassChang
 
 
 def undoable_class_changes(tx: Transaction) -> set[int]:
-    """The changes that can be undone now, by their events: the latest one, and merges."""
+    """Return the events of the changes that can be undone now: the latest change, and merges."""
     changes = class_changes(tx)
     candidates = changes[:1] + [change for change in changes[1:] if change.kind == "merged"]
     return {change.event for change in candidates if not _why_it_must_stay(tx, change)}
 
 
 def check_class(tx: Transaction, id: int) -> None:
-    """Check that a label is one of the classes; a merged one stands for what it was merged into."""
+    """Refuse a label that is not one of the classes. A merged class is one of them."""
     named = f"SELECT 1 FROM events e WHERE e.kind = 'name' AND e.class = ? AND {STANDS}"
     if not isinstance(id, int) or tx.row(named, id) is None:
         raise InputError(f"there is no class {id!r}; add it first.")
@@ -128,13 +128,13 @@ def guide(tx: Transaction, person: Person, class_id: int, text: str, examples: S
 
 
 def add_examples(tx: Transaction, person: Person, class_id: int, items: Sequence[int]) -> None:
-    """Show what a class means by these items too."""
+    """Add these items to the examples of a class."""
     present = guidelines(tx).get(class_id, Guideline())
     guide(tx, person, class_id, present.text, [*present.examples, *items])
 
 
 def guidelines(tx: Transaction) -> dict[int, Guideline]:
-    """The guideline of each class that has one. Examples that were removed since are left out."""
+    """Return the guideline of each class that has one. Examples that were removed since are left out."""
     picked = {item for (item,) in tx.rows("SELECT item FROM picks")}
     latest = {}
     for id, text in tx.rows("SELECT class, text FROM events WHERE kind = 'guide' ORDER BY id"):
@@ -148,7 +148,7 @@ def guidelines(tx: Transaction) -> dict[int, Guideline]:
 
 
 def propose(tx: Transaction, person: Person, name: str, request: str) -> Proposal:
-    """Propose a class; one that is open under that name already is returned."""
+    """Propose a class; if one of that name is proposed already, return that proposal."""
     check_access(tx, person)
     check_request(request)
     name = clean_name(name, "a class")
@@ -166,13 +166,13 @@ def propose(tx: Transaction, person: Person, name: str, request: str) -> Proposa
 
 
 def proposals(tx: Transaction) -> list[Proposal]:
-    """The classes that were proposed and wait for a lead, first to last."""
+    """Return the proposals that wait for a lead, the oldest first."""
     waiting = f"FROM events e WHERE e.kind = 'propose' AND {STANDS} ORDER BY e.id"
     return [Proposal(*row) for row in tx.rows(f"SELECT e.id, e.text, e.person, e.time {waiting}")]
 
 
 def settle(tx: Transaction, person: Person, proposal: int, name: str | None) -> int | None:
-    """Settle a proposal: add the class, under that name, or none if name is None; the class's number."""
+    """Settle a proposal: add the class under this name and return its number; with None, reject the proposal."""
     check_access(tx, person)
     if proposal not in {waiting.id for waiting in proposals(tx)}:
         raise InputError("this proposal has already been settled; reload the list.")
@@ -191,7 +191,7 @@ LATIN = str.maketrans(  # the Latin letters that small Greek and Cyrillic ones l
 
 
 def near_names(name: str, names: Iterable[str]) -> list[str]:
-    """Those of the names that look like this one, or differ from it in case, spaces, hyphens and accents alone.
+    """Return the names that look like this one, or differ from it only in case, spaces, hyphens and accents.
 
     >>> near_names("Tiger ", ["lion", "tiger", "tigress"])
     ['tiger']
@@ -203,7 +203,7 @@ def near_names(name: str, names: Iterable[str]) -> list[str]:
 
 
 def meant(name: str, names: Iterable[str]) -> str:
-    """The class that an unknown name probably means, one that looks alike or is spelt nearly the same; else "".
+    """Return the class that an unknown name probably means, one that looks alike or is spelt nearly the same; else "".
 
     >>> meant("TIGER", ["lion", "tiger"]), meant("tigre", ["lion", "tiger"]), meant("zebra", ["lion"])
     ('tiger', 'tiger', '')
@@ -214,18 +214,20 @@ def meant(name: str, names: Iterable[str]) -> str:
 
 
 def alike_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of different names that look alike, each later one with the first that it may be taken for.
+    """Return pairs of different names that look alike, each later one with the first that it may be taken for.
 
     >>> alike_pairs(["tiger", "lion", "Tiger", "Li-on", "tiger"])
     [('tiger', 'Tiger'), ('lion', 'Li-on')]
     """
-    first: dict[str, str] = {}  # by shape
+    first: dict[str, str] = {}  # the first name of each shape
     pairs = [(first.setdefault(_shape(name), name), name) for name in dict.fromkeys(names)]
     return [(other, name) for other, name in pairs if other != name]
 
 
 def _shape(name: str) -> str:
-    """A name in small Latin letters where they look alike, without accents, spaces, hyphens and what cannot be seen.
+    """Return a form of the name that names which look alike share.
+
+    Letters become the small Latin ones that they look like; accents, spaces, hyphens and invisible characters go.
 
     A name of nothing else stays as it is.
     """
@@ -235,7 +237,7 @@ def _shape(name: str) -> str:
 
 
 def _classes(tx: Transaction, without: int) -> list[Class]:
-    """All classes, as if the change `without` had not been made, which is given by its event."""
+    """Return all classes as if the change whose event is `without` had not been made."""
     names, merged = {}, {}
     for kind, id, text in tx.rows(f"SELECT e.kind, e.class, e.text {CHANGES} AND e.id != ? ORDER BY e.id", without):
         if kind == "name":
@@ -246,7 +248,7 @@ def _classes(tx: Transaction, without: int) -> list[Class]:
 
 
 def _why_it_must_stay(tx: Transaction, change: ClassChange) -> str:
-    """Why the latest change of classes, or a merge, cannot be undone; "" if it can."""
+    """Return why the latest change of classes, or a merge, cannot be undone; "" if it can."""
     if change.kind == "added":
         uses = "SELECT 1 FROM events WHERE class = ? AND kind NOT IN ('name', 'settle', 'guide')"
         return f"class {change.to!r} is in use; merge it into another one instead." if tx.row(uses, change.id) else ""

@@ -18,8 +18,8 @@ from accuacl.base.databases import DAMAGED, UNWRITABLE, database_trouble, error_
 from accuacl.base.files import CannotWrite
 from accuacl.labeling.store.schema import WAIT, create_tables
 
-ROWS_AT_ONCE = 100  # rows in a statement: every version of SQLite takes 999 values
-TURNS_TOGETHER = 50  # turns in a transaction, at most
+ROWS_AT_ONCE = 100  # rows that one INSERT adds: older versions of SQLite take at most 999 values in a statement
+TURNS_TOGETHER = 50  # the most turns of threads that share a transaction
 CHECKPOINT = 5.0  # seconds for others to finish reading; meanwhile nobody can write
 PATIENCE = 1.0  # seconds after which a waiting thread commits, in case the thread that should have was interrupted
 
@@ -32,25 +32,25 @@ class StoreUnavailable(CannotWrite):
 
 
 class Transaction:
-    """What can be asked and added within one transaction; `now` is its time."""
+    """The queries and changes that are possible within one transaction; `now` is its time."""
 
     def __init__(self, db: sqlite3.Connection, now: float) -> None:
         self._db, self.now = db, now
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        """All rows that the query gives."""
+        """Return all rows of the query's result."""
         return self._db.execute(statement, values).fetchall()
 
     def row(self, statement: str, *values: Any) -> Any:
-        """The first row, or None."""
+        """Return the first row of the query's result, or None."""
         return self._db.execute(statement, values).fetchone()
 
     def execute(self, statement: str, *values: Any) -> None:
-        """Change something."""
+        """Run a statement that changes the database."""
         self._db.execute(statement, values)
 
     def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Add rows, many in a statement: between two statements, other threads may have their turn."""
+        """Add rows to a table, many with each statement, because other threads may run between two statements."""
         for start in range(0, len(rows), ROWS_AT_ONCE):
             part = rows[start : start + ROWS_AT_ONCE]
             marks = ", ".join(f"({', '.join('?' * len(row))})" for row in part)
@@ -68,7 +68,7 @@ class Transaction:
         request: str | None = None,
         text: str | None = None,
     ) -> int:
-        """Record an event now; returns its id. The triggers of `schema` update what follows from it."""
+        """Record an event now and return its id. The triggers of `schema` update the tables that follow from events."""
         cursor = self._db.execute(
             "INSERT INTO events (time, kind, person, item, class, until, undoes, request, text) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -99,7 +99,7 @@ class Database:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Transaction]:
-        """One consistent view of everything."""
+        """Open a transaction that reads one consistent state of the database."""
         with self._clear_errors(), self._connection() as db:
             db.execute("BEGIN")
             try:
@@ -110,7 +110,7 @@ class Database:
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Transaction]:
-        """A change that is on the disk when this returns, or has left no trace."""
+        """Open a transaction that writes: at its end all changes are on the disk, or, if it fails, none are made."""
         with self._clear_errors(), self._writers.turn() as db:
             yield Transaction(db, self._now(db))
 
@@ -128,10 +128,10 @@ class Database:
         """Write a copy of everything to a new file, as of one moment, while others continue to read and write."""
         with self._clear_errors(), self._connection() as db, contextlib.closing(sqlite3.connect(path)) as copy:
             db.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")  # one file, which is whole by itself
+            copy.execute("PRAGMA journal_mode = DELETE")  # no log beside the copy: the one file is complete
 
     def _now(self, db: sqlite3.Connection) -> float:
-        """The time: it never goes back and never stands still, even if the system clock does."""
+        """Return the time: it never goes back and never stands still, even if the system clock does."""
         row = db.execute("SELECT time FROM events ORDER BY id DESC LIMIT 1").fetchone()
         if row and row[0] > self._latest:
             self._latest, self._seen = float(row[0]), self._steady()
@@ -153,7 +153,7 @@ class Database:
             try:
                 db.execute("PRAGMA foreign_keys = ON")
                 db.execute("PRAGMA synchronous = FULL")
-            except BaseException:  # a damaged file, say
+            except BaseException:  # for example, if the file is damaged
                 db.close()
                 raise
             return db
@@ -179,17 +179,17 @@ class _SharedTransaction:
 
 
 class Writers:
-    """The queue of threads that write. take, give_back: get a connection, and put it back."""
+    """The queue of threads that write. take, give_back: functions that get a connection and put it back."""
 
     def __init__(self, take: Callable[[], sqlite3.Connection], give_back: Callable[[sqlite3.Connection], None]) -> None:
         self._take, self._give_back = take, give_back
-        self._lock = threading.Lock()  # held during a turn: SQLite's own waiting is not fair
+        self._lock = threading.Lock()  # held during a turn, because SQLite does not serve waiting threads in order
         self._waiting, self._counting = 0, threading.Lock()
         self._shared: _SharedTransaction | None = None
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[sqlite3.Connection]:
-        """A connection within a transaction; what is done with it is on the disk when this returns."""
+        """Give this thread its turn with a connection in a transaction; at the end its changes are on the disk."""
         shared = self._enter()
         try:
             with _savepoint(shared.db):
@@ -233,7 +233,7 @@ class Writers:
         return _SharedTransaction(db)
 
     def _leave(self, shared: _SharedTransaction) -> None:
-        """End this thread's turn, and commit unless another thread waits, which then will."""
+        """End this thread's turn, and commit, unless another thread waits, which then commits for both."""
         try:
             if not self._waiting or shared.turns >= TURNS_TOGETHER or shared.error is not None:
                 self._commit(shared)
@@ -241,7 +241,7 @@ class Writers:
             self._lock.release()
 
     def _commit(self, shared: _SharedTransaction) -> None:
-        """During a turn: commit what all have done. If that fails, it fails for each of them."""
+        """Commit the changes of all threads that share the transaction; a failure is raised in each of them."""
         if self._shared is not shared:
             return
         self._shared = None

@@ -43,13 +43,13 @@ from accuacl.labeling.store.records import (
 )
 from accuacl.labeling.store.rounds import PICK, is_sealed, open_now, status, to_pick
 
-LONGEST_COMMENT = 1000  # characters
-MOST_BYTES = 1 << 20  # of all comments and reasons of a person; a comment to several items counts for each
+LONGEST_COMMENT = 1000  # characters of a comment, or of the reason of a flag or skip
+MOST_BYTES = 1 << 20  # the most bytes of a person's comments and reasons; a comment counts once for each item
 AHEAD = 3  # items that a page is told of before they are leased, so that it can load them
 
 
 def turn(tx: Transaction, person: Person, act: Act | None = None, expected: Expected = NOTHING) -> Turn:
-    """Record what the person did, and lease them the next item."""
+    """Record the person's act, if there is one, and lease them the next item."""
     done = None
     if act is not None and act.kind == "label":
         done = label(tx, person, act.item, act.class_id, act.request)
@@ -62,7 +62,7 @@ def turn(tx: Transaction, person: Person, act: Act | None = None, expected: Expe
 
 
 def look(tx: Transaction, person: Person) -> Turn:
-    """What `turn` would return, without doing or leasing anything."""
+    """Return what `turn` would return, without doing or leasing anything."""
     now = status(tx)
     return Turn(
         done=None,
@@ -78,7 +78,7 @@ def look(tx: Transaction, person: Person) -> Turn:
 
 
 def label(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> int:
-    """Label an item of the open round, or give an opinion about one that has a label; returns the event's id."""
+    """Label an item of the open round, or give an opinion about one that has a label; return the event's id."""
     earlier = earlier_event(tx, ("label", "opinion"), person, item, class_id, request)
     if earlier is not None:
         return earlier
@@ -89,7 +89,7 @@ def label(tx: Transaction, person: Person, item: int, class_id: int, request: st
 
 
 def skip(tx: Transaction, person: Person, item: int, request: str, reason: str = "") -> int:
-    """Skip an item of the open round that cannot be labelled, with an optional reason; returns the event's id."""
+    """Skip an item of the open round that cannot be labelled, with an optional reason; return the event's id."""
     earlier = earlier_event(tx, ("skip", "opinion"), person, item, None, request)
     if earlier is not None:
         return earlier
@@ -101,7 +101,7 @@ def skip(tx: Transaction, person: Person, item: int, request: str, reason: str =
 
 
 def correct(tx: Transaction, person: Person, item: int, class_id: int, request: str, own: bool = False) -> int:
-    """Change the label of an item that has one, in any round, open or closed; returns the event's id.
+    """Change the label of an item that has one, in any round, open or closed; return the event's id.
 
     own: refuse it unless the present label is the person's own.
     """
@@ -120,8 +120,10 @@ def correct(tx: Transaction, person: Person, item: int, class_id: int, request: 
 def add_correction(
     tx: Transaction, person: Person, item: int, class_id: int, request: str, own: bool, text: str | None = None
 ) -> int:
-    """Record another label of an item. own: only if its present answer is the person's, which settles no dispute.
-    text: `DECISION`, if it is given to settle one.
+    """Record a correction of an item's label and return the event's id.
+
+    own: refuse it unless the present answer is the person's own; such a correction settles no dispute. text: `DECISION`
+    if the correction is made to settle one.
     """
     if own:
         answer = tx.row("SELECT person FROM answers WHERE item = ?", item)
@@ -181,7 +183,7 @@ def undo_batch(tx: Transaction, person: Person, batch: str, request: str) -> lis
     rows = tx.rows(
         "SELECT e.id, e.item FROM given e JOIN state s ON s.item = e.item WHERE e.request >= ? AND e.request < ? "
         "AND (e.kind = 'opinion' OR s.answer = e.id) AND e.person = ? AND s.task = ? AND s.round = ? ORDER BY e.id",
-        *(f"{batch}/", f"{batch}0", person.id, *current),  # "0" comes after "/"
+        *(f"{batch}/", f"{batch}0", person.id, *current),  # the range of all "batch/...", as "0" comes right after "/"
     )
     for i, (event, item) in enumerate(rows):
         tx.event("undo", person=person.id, item=item, undoes=event, request=f"{request}/{i}")
@@ -197,7 +199,7 @@ def show_guess(tx: Transaction, person: Person, pick: Pick) -> None:
 
 
 def show_guesses(tx: Transaction, person: Person, items: Sequence[int]) -> None:
-    """Record the guesses shown for those of the items that the person has, or had until somebody else took them."""
+    """Record the guesses that the person was shown, for the items that they hold or held until somebody took them."""
     check_access(tx, person)
     check_count(items)
     leased = "EXISTS (SELECT 1 FROM events e WHERE e.item = p.item AND e.kind = 'lease' AND e.person = ?)"
@@ -208,7 +210,7 @@ def show_guesses(tx: Transaction, person: Person, items: Sequence[int]) -> None:
 
 
 def guesses_shown(tx: Transaction) -> dict[int, int]:
-    """The guess that whoever gave an item's present answer had been shown before: {item: class}."""
+    """Return {item: the class of the guess that the person who gave its present answer had seen before}."""
     rows = tx.rows(
         "SELECT g.item, g.class FROM events g JOIN state s ON s.item = g.item JOIN events a ON a.id = s.answer "
         "WHERE g.kind = 'guess' AND g.person = a.person AND g.id < a.id ORDER BY g.id"
@@ -220,7 +222,7 @@ def guesses_shown(tx: Transaction) -> dict[int, int]:
 
 
 def own_answers(tx: Transaction, person: Person) -> OwnAnswers:
-    """How much the person has answered in the open round; every answer counts, whether it is used or compared."""
+    """Return how many items of the open round the person has labelled and skipped, second opinions included."""
     since = tx.row("SELECT COALESCE(MAX(id), 0) FROM events WHERE kind = 'open'")[0]
     total, skipped = tx.row(
         "SELECT COUNT(*), COALESCE(SUM(class IS NULL), 0) FROM events e "
@@ -231,7 +233,7 @@ def own_answers(tx: Transaction, person: Person) -> OwnAnswers:
 
 
 def answers(tx: Transaction, items: Iterable[int] | None = None) -> list[Answer]:
-    """The present answer for each item that has one, by item: its class with merges applied, who gave it and when."""
+    """Return the answers that count now, by item, with merges applied; `items` None: of all items."""
     final = counts_as(classes(tx))
     wanted = None if items is None else set(items)
     rows = tx.rows(
@@ -245,23 +247,23 @@ def answers(tx: Transaction, items: Iterable[int] | None = None) -> list[Answer]
 
 
 def labels(tx: Transaction, items: Iterable[int] | None = None) -> dict[int, int]:
-    """The present class of each labelled item, merges applied."""
+    """Return {item: its present class, merges applied} for each labelled item."""
     return {answer.item: answer.class_id for answer in answers(tx, items) if answer.class_id is not None}
 
 
 def counts_by_class(tx: Transaction) -> dict[int, int]:
-    """How many items have each class."""
+    """Return how many items have each class."""
     return dict(sorted(Counter(labels(tx).values()).items()))
 
 
 def counts_by_person(tx: Transaction) -> dict[int, int]:
-    """How many of the present labels each person gave."""
+    """Return how many of the present labels each person gave."""
     given = [answer.person for answer in answers(tx) if answer.class_id is not None and answer.person is not None]
     return dict(sorted(Counter(given).items()))
 
 
 def requests(tx: Transaction, prefix: str) -> dict[str, LabelEvent]:
-    """The events of the requests that begin with `prefix`, first to last."""
+    """Return {request: its event} for the requests whose ids begin with `prefix`, the oldest first."""
     rows = tx.rows(
         "SELECT request, id, time, kind, person, item, class, text FROM events "
         "WHERE request >= ? AND request < ? ORDER BY id",
@@ -271,14 +273,14 @@ def requests(tx: Transaction, prefix: str) -> dict[str, LabelEvent]:
 
 
 def latest_change(tx: Transaction) -> int:
-    """Id of the latest event other than leases and guesses; changes when the project does."""
+    """Return the id of the latest event other than leases and guesses; it changes whenever the project does."""
     minor = "('lease', 'renew', 'release', 'guess')"
     row = tx.row(f"SELECT id FROM events WHERE kind NOT IN {minor} ORDER BY id DESC LIMIT 1")
     return 0 if row is None else int(row[0])
 
 
 def check_bytes(tx: Transaction, person: Person, text: str, times: int = 1) -> None:
-    """Refuse more comments and reasons than anybody would read: they are kept for good, and shown under Review."""
+    """Refuse a text if the person's comments and reasons would exceed MOST_BYTES; they are all kept, and shown."""
     if not text:
         return
     written = tx.row(
@@ -296,7 +298,7 @@ def check_bytes(tx: Transaction, person: Person, text: str, times: int = 1) -> N
 def earlier_event(
     tx: Transaction, kinds: Sequence[str], person: Person, item: int, class_id: int | None, request: str
 ) -> int | None:
-    """The event that the same request made before; None if it is new. InputError: it was used for something else."""
+    """Return the event that this request made before, or None if it is new; refuse one that did something else."""
     check_request(request)
     row = tx.row("SELECT id, kind, person, item, class FROM events WHERE request = ?", request)
     if row is None:
@@ -308,7 +310,7 @@ def earlier_event(
 
 
 def _undoable(tx: Transaction, person: Person) -> tuple[int, int] | None:
-    """The event and the item of the last label, skip or opinion of the person in the open round that still stands."""
+    """Return event and item of the person's last label, skip or opinion in the open round that still counts."""
     if open_now(tx) is None:
         return None
     since = tx.row("SELECT MAX(id) FROM events WHERE kind = 'open'")[0]

@@ -16,19 +16,22 @@ from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import Person, Pick
 from accuacl.labeling.store.rounds import GUESSED, NOT_OWN, PICK, is_closed, open_now, to_pick
 
-LEASE = 120.0  # seconds
-MOST = 100  # items in a batch
-HELD = (  # given a person, the time and the open round: leased to them, to label it there or to give an opinion
+LEASE = 120.0  # seconds until a lease expires that is not renewed
+MOST = 100  # the most items that a batch may have
+# Takes a person, the time, and the task and number of the open round; true if the item is leased to that person, either
+# to be labelled in this round or for a second opinion.
+HELD = (
     "s.person = ? AND s.lease IS NOT NULL AND s.until > ? AND ((s.answer IS NULL AND s.task = ? AND s.round = ?) OR "
     "(s.answer IS NOT NULL AND ((NOT s.skipped AND s.opinions < p.people - 1) "
     "OR EXISTS (SELECT 1 FROM gold WHERE item = s.item))))"
 )
+# True if the person who holds the item has been shown the model's guess for it.
 SHOWN = "EXISTS (SELECT 1 FROM events g WHERE g.item = s.item AND g.kind = 'guess' AND g.person = s.person)"
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Which free items the person expects next, since their page has loaded them, and which ones others expect."""
+    """The free items that the person's page has loaded already, in order, and those that other pages have loaded."""
 
     own: Sequence[int] = ()
     others: Set[int] = frozenset()
@@ -38,10 +41,10 @@ NOTHING = Expected()
 
 
 def lease(tx: Transaction, person: Person, seconds: float = LEASE, expected: Expected = NOTHING) -> Pick | None:
-    """What the person should label next: the item that they have already, or else the best-ranked free one, now leased
-    to them for this many seconds.
+    """Return the item that the person should label next, leased to them.
 
-    If none is free, it is one of those that somebody holds beyond their fair share; None if nobody does.
+    It is the item that they already hold, or else the best-ranked free one, which they now hold for this many seconds.
+    If none is free, they take one from somebody who holds more than a fair share. None if nobody does.
     """
     check_access(tx, person)
     current = open_now(tx)
@@ -59,7 +62,7 @@ def lease(tx: Transaction, person: Person, seconds: float = LEASE, expected: Exp
 
 
 def held(tx: Transaction, person: Person) -> Pick | None:
-    """The item that the person has, of the open round or for an opinion; the one leased last if there are several."""
+    """Return the item that the person holds, to label or to give an opinion; of several, the one leased last."""
     current = open_now(tx)
     if current is None:
         return None
@@ -71,8 +74,9 @@ def held(tx: Transaction, person: Person) -> Pick | None:
 
 
 def ahead(tx: Transaction, person: Person, count: int, expected: Expected = NOTHING) -> list[Pick]:
-    """What the person will probably be given after the present item; nobody holds it yet. Gold items are announced as
-    all others are.
+    """Return the items that the person will probably be given after the present one; nobody holds them yet.
+
+    Gold items are among them, so that they cannot be told from the others.
     """
     current = open_now(tx)
     if current is None:
@@ -86,7 +90,7 @@ def ahead(tx: Transaction, person: Person, count: int, expected: Expected = NOTH
 
 
 def can_be_given(tx: Transaction, person: Person) -> bool:
-    """Whether the person could be given an item for a second opinion, or one that somebody else holds."""
+    """Return whether the person could be given an item for a second opinion, or one that somebody else holds."""
     current = open_now(tx)
     return current is not None and bool(wanted(tx, person, current, 1) or _surplus(tx, person, current, 1))
 
@@ -101,14 +105,15 @@ def renew(tx: Transaction, person: Person, item: int, seconds: float = LEASE) ->
 
 
 def release(tx: Transaction, person: Person, item: int) -> None:
-    """Give the item back; does nothing if the person does not have it."""
+    """Give the item back; do nothing if the person does not hold it."""
     if _holder(tx, item) == person.id:
         tx.event("release", person=person.id, item=item)
 
 
 def check_answerable(tx: Transaction, person: Person, item: int) -> bool:
-    """Check that the person may answer the item: its round is open, it has no answer, and nobody else has it; or else
-    that they are asked for an opinion about it. Whether it is an opinion.
+    """Check that the person may answer the item; return whether the answer would be a second opinion.
+
+    They may if its round is open, it has no answer and nobody else holds it, or if they are asked for an opinion.
     """
     row = tx.row("SELECT task, round, answer, opinions FROM state WHERE item = ?", item)
     if row is None:
@@ -132,11 +137,11 @@ def check_answerable(tx: Transaction, person: Person, item: int) -> bool:
 def lease_batch(
     tx: Transaction, person: Person, most: int, expected: Expected = NOTHING, least: float = 0.0
 ) -> list[Pick]:
-    """Items of the open round for which the model has a guess, with at least this confidence, now leased to the
-    person, by rank.
+    """Lease the person items of the open round for which the model has a guess; return all that they hold, by rank.
 
-    First those that the person has already. Of the rest they get at most their share: as much as each of the others
-    who hold something now would get. If they have none and nothing is free, it is what others hold beyond their share.
+    `least` is the lowest confidence of a guess. The items that the person already holds come first. Of the free ones
+    they get at most an even share with everybody else who holds something now. If they hold nothing and nothing is
+    free, they take what others hold beyond their share.
     """
     check_access(tx, person)
     current = open_now(tx)
@@ -163,7 +168,10 @@ def lease_batch(
 
 
 def renew_batch(tx: Transaction, person: Person, items: Sequence[int]) -> list[int]:
-    """Extend the person's leases of these items, of which they work on the first; those that they no longer have."""
+    """Extend the person's leases of these items; return the items that they no longer hold.
+
+    They work on the first item, so its lease is renewed last: `_surplus` leaves the one renewed last to its holder.
+    """
     check_access(tx, person)
     check_count(items)
     lost = []
@@ -176,25 +184,28 @@ def renew_batch(tx: Transaction, person: Person, items: Sequence[int]) -> list[i
 
 
 def release_batch(tx: Transaction, person: Person, items: Sequence[int]) -> None:
-    """Give items back."""
+    """Give back those of the items that the person holds."""
     check_count(items)
     for item in items:
         release(tx, person, item)
 
 
 def check_count(items: Sequence[int], most: int = MOST) -> None:
-    """Check how many items a batch has."""
+    """Refuse a batch that is empty or has more than `most` items."""
     if not 1 <= len(items) <= most:
         raise InputError(f"{len(items)} items were given; give 1 to {most}.")
 
 
 def _from_the_end(pick: Pick) -> tuple[int, float, int]:
-    """Sorts as the groups on the page, backwards: what is shown first, and so worked on, is leased last."""
+    """Return a key that sorts picks in the reverse order of the page, so that what the page shows first is leased last.
+
+    The item leased last is the one that its holder is taken to work on.
+    """
     return -(pick.guess or 0), pick.confidence or 0.0, -pick.rank
 
 
 def _holder(tx: Transaction, item: int) -> int | None:
-    """Who has the item now."""
+    """Return the id of the person who holds the item now; None if it is free."""
     row = tx.row("SELECT person FROM holders WHERE item = ? AND until > ?", item, tx.now)
     return None if row is None else int(row[0])
 
@@ -208,8 +219,10 @@ def _free(
     least: float | None = None,
     strict: bool = False,
 ) -> list[Pick]:
-    """Free items, also those that want a second opinion of the person: those that they expect first, those that others
-    expect last (strict: not at all). least: only those with a guess of this confidence.
+    """Return free items, including those that need a second opinion of the person.
+
+    Items that the person expects come first, those that others expect last, or with `strict` not at all. With `least`,
+    only items with a guess of at least this confidence are returned.
     """
     most = count + len(expected.own) + len(expected.others)
     rows = tx.rows(
@@ -227,11 +240,12 @@ def _free(
 def _surplus(
     tx: Transaction, person: Person, current: tuple[int, int], most: int, least: float | None = None
 ) -> list[tuple[Pick, int]]:
-    """Up to `most` items of the round that others hold, with their holders: one after another from whoever holds most,
-    until the person has as many as each would have. least: only those with a guess of this confidence.
+    """Return up to `most` items of the round that the person may take from others, with their holders.
 
-    Everybody keeps their share, one item at least, and the one that they work on: the last that was leased or renewed.
-    Of the others, those that the holder has not been shown go first, then those left alone the longest.
+    They are taken one by one from whoever holds most, until the person has an even share. With `least`, only items with
+    a guess of at least this confidence are taken. Everybody keeps an even share, and the item that they work on, which
+    is the one last leased or renewed. Items whose guess the holder has not been shown go first, then those whose lease
+    is the oldest.
     """
     rows = tx.rows(
         f"SELECT s.person, s.lease, {NOT_OWN} AND {GUESSED}, {PICK} FROM state s JOIN picks p ON p.item = s.item "
@@ -260,7 +274,7 @@ def _surplus(
 
 
 def _take(tx: Transaction, person: Person, surplus: list[tuple[Pick, int]], seconds: float) -> list[Pick]:
-    """Move leases from their holders to the person; the items."""
+    """Move leases from their holders to the person; return the items."""
     for pick, holder in surplus:
         tx.event("release", person=holder, item=pick.item)
         tx.event("lease", person=person.id, item=pick.item, until=tx.now + seconds)

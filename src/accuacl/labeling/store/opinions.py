@@ -18,16 +18,17 @@ from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import Person, Pick, Rating, counts_as
 from accuacl.labeling.store.rounds import GUESSED, NOT_OWN, PENDING, PICK, is_closed, is_sealed, open_now, to_pick
 
-GOLD_EVERY = 10  # one in ten answers is asked of a gold item, as long as there are any
-OWN = "own"  # the text of a correction by somebody who may change only their own answers: it settles no dispute
-DECISION = "decision"  # the text of a correction that was given to settle a dispute
+GOLD_EVERY = 10  # one in this many items that a person is given is a gold item, while there are any
+OWN = "own"  # marks a correction by a person who may change only their own answers, which settles no dispute
+DECISION = "decision"  # marks a correction that a lead made to settle a dispute
 
 
 def wanted(
     tx: Transaction, person: Person, current: tuple[int, int], count: int, least: float | None = None
 ) -> list[Any]:
-    """Rows of free picks of the round about which the person may be asked for their opinion, by rank. least: only those
-    with a guess of this confidence.
+    """Return rows of free picks of the round about which the person may be asked for an opinion, by rank.
+
+    With `least`, only picks with a guess of at least this confidence are returned.
     """
     return tx.rows(
         f"SELECT {PICK} {PENDING} AND (s.lease IS NULL OR s.until <= ?) AND {NOT_OWN} AND {GUESSED} "
@@ -37,7 +38,10 @@ def wanted(
 
 
 def asks_twice(tx: Transaction) -> bool:
-    """Whether people may be asked about items that have a label, and should not notice which ones these are."""
+    """Return whether people may be asked about items that already have a label.
+
+    The page must then not show which items these are.
+    """
     current = open_now(tx)
     several = "SELECT 1 FROM picks INDEXED BY picks_of_several WHERE people > 1 AND task = ? AND round = ? LIMIT 1"
     return tx.row("SELECT 1 FROM gold LIMIT 1") is not None or (
@@ -46,14 +50,14 @@ def asks_twice(tx: Transaction) -> bool:
 
 
 def has_guesses(tx: Transaction) -> bool:
-    """Whether the model has a guess for any item of the open round."""
+    """Return whether the model has a guess for any item of the open round."""
     current = open_now(tx)
     any_guess = "SELECT 1 FROM picks WHERE task = ? AND round = ? AND guess IS NOT NULL LIMIT 1"
     return current is not None and tx.row(any_guess, *current) is not None
 
 
 def gold_due(tx: Transaction, person: Person, later: int = 0) -> Pick | None:
-    """A gold item that the person has not answered yet, if it is time for one: now, or `later` answers from now."""
+    """Return a gold item that the person has not answered, if one is due now or `later` answers from now; else None."""
     if tx.row("SELECT 1 FROM gold LIMIT 1") is None:
         return None
     counts = "SELECT COUNT(*) FROM events WHERE person = ? AND kind IN ('label', 'skip', 'opinion')"
@@ -63,17 +67,17 @@ def gold_due(tx: Transaction, person: Person, later: int = 0) -> Pick | None:
     row = tx.row(
         f"SELECT {PICK} FROM gold g JOIN state s ON s.item = g.item JOIN picks p ON p.item = g.item "
         f"WHERE s.answer IS NOT NULL AND (s.lease IS NULL OR s.until <= ?) AND {NOT_OWN} "
-        "ORDER BY (g.item + 1) * 40503 * (? + 7) % 65521 LIMIT 1",  # in another order for each person
+        "ORDER BY (g.item + 1) * 40503 * (? + 7) % 65521 LIMIT 1",  # a different order for each person
         *(tx.now, person.id, person.id),
     )
     return None if row is None else to_pick(row)
 
 
 def _place_of_gold(tx: Transaction, person: Person, block: int) -> int:
-    """The position (0 to 9) at which a block of ten answers contains a gold item.
+    """Return the position (0 to 9) of the gold item in a block of ten answers.
 
-    Counting answers does not predict it: it depends on the exact time at which the store was created, which nobody is
-    told.
+    A person cannot predict it by counting answers: it depends on the exact time at which the store was created, which
+    is never shown.
     """
     (begun,) = tx.row("SELECT time FROM events ORDER BY id LIMIT 1")
     drawn = hashlib.sha256(f"{begun!r} {person.id} {block}".encode()).digest()
@@ -81,7 +85,7 @@ def _place_of_gold(tx: Transaction, person: Person, block: int) -> int:
 
 
 def may_give_opinion(tx: Transaction, person: Person, item: int) -> bool:
-    """Whether the person is to be asked for an opinion about an item that has an answer."""
+    """Return whether the person is to be asked for an opinion about an item that has an answer."""
     row = tx.row(
         "SELECT s.task, s.round, s.skipped, s.opinions < p.people - 1, EXISTS (SELECT 1 FROM gold WHERE item = s.item) "
         f"FROM state s JOIN picks p ON p.item = s.item WHERE s.item = ? AND {NOT_OWN}",
@@ -94,8 +98,10 @@ def may_give_opinion(tx: Transaction, person: Person, item: int) -> bool:
 
 
 def still_asked(tx: Transaction, person: Person) -> set[int]:
-    """The items about which the person is or may still be asked, so that nothing of them may influence the answer:
-    those of the open round that wait for an answer or have two people, and gold ones, as far as they have not answered.
+    """Return the items that the person may still be asked about; nothing may be shown that influences their answers.
+
+    These are gold items, and items of the open round that have no answer or are offered to two people, unless the
+    person has answered them.
     """
     task, round = open_now(tx) or (-1, -1)
     rows = tx.rows(
@@ -108,15 +114,16 @@ def still_asked(tx: Transaction, person: Person) -> set[int]:
 
 
 def ratings(tx: Transaction) -> list[Rating]:
-    """All labels that people have given by themselves: first ones and second opinions, not corrections; by item."""
+    """Return all first labels and second opinions, by item. Corrections are left out: they are made knowing a label."""
     final = counts_as(classes(tx))
     rows = tx.rows("SELECT item, person, class FROM given WHERE class IS NOT NULL ORDER BY item, id")
     return [Rating(item, person, final[id]) for item, person, id in rows]
 
 
 def unsettled(tx: Transaction) -> set[int]:
-    """Items about which an opinion differs from the label, and which nobody who may settle it has corrected since;
-    without those of tasks whose labels cannot be changed any more.
+    """Return the items on which a second opinion and the label differ, and which nobody has settled since.
+
+    Items of tasks whose labels can no longer be changed are left out.
     """
     final = counts_as(classes(tx))
     rows = tx.rows(
@@ -133,13 +140,13 @@ def unsettled(tx: Transaction) -> set[int]:
 
 
 def gold(tx: Transaction) -> dict[int, int]:
-    """The gold items with their known classes, merges applied."""
+    """Return {gold item: its known class, merges applied}."""
     final = counts_as(classes(tx))
     return {item: final[id] for item, id in tx.rows("SELECT item, class FROM gold ORDER BY item")}
 
 
 def gold_without_guess(tx: Transaction) -> set[int]:
-    """The gold items that people may be asked about and for which the model had no guess when they were picked."""
+    """Return the gold items that people may be asked about and that had no guess when they were picked."""
     rows = tx.rows(
         "SELECT p.item FROM gold g JOIN picks p ON p.item = g.item JOIN state s ON s.item = g.item "
         "WHERE p.guess IS NULL AND s.answer IS NOT NULL"
@@ -148,12 +155,12 @@ def gold_without_guess(tx: Transaction) -> set[int]:
 
 
 def gold_ratings(tx: Transaction) -> list[Rating]:
-    """The answers to gold items that were given without knowing what is right, in the order of items.
+    """Return the answers to gold items by people who could not know what is right, in the order of items.
 
-    If the known answer comes from elsewhere, these are all. If a lead has marked a label as right, it is not a test of
-    whoever gave it, nor of that lead: only second opinions of others are.
+    If the known answer comes from outside the project, every answer counts. If a lead has marked a label as right, only
+    second opinions of other people count: neither the person who gave that label nor the lead is tested by it.
     """
-    marked_by: dict[int, int | None] = {}  # nobody: the answer comes from elsewhere
+    marked_by: dict[int, int | None] = {}  # the lead who marked the item; None: its answer comes from elsewhere
     for person, item, text in tx.rows("SELECT person, item, text FROM events WHERE kind = 'gold' ORDER BY id"):
         marked_by |= dict.fromkeys(json.loads(text), None) if item is None else {item: person}
     final = counts_as(classes(tx))
@@ -170,7 +177,7 @@ def gold_ratings(tx: Transaction) -> list[Rating]:
 
 
 def set_gold(tx: Transaction, known: Mapping[int, int]) -> None:
-    """Make items gold, whether they have been picked or not: their answers are known from elsewhere, {item: class}."""
+    """Make items gold whose classes are known from outside the project, whether they have been picked or not."""
     for item, class_id in known.items():
         check_class(tx, class_id)
         tx.execute("INSERT OR REPLACE INTO gold VALUES (?, ?)", item, class_id)
@@ -178,7 +185,7 @@ def set_gold(tx: Transaction, known: Mapping[int, int]) -> None:
 
 
 def mark_gold(tx: Transaction, person: Person, items: Sequence[int], gold: bool = True) -> int:
-    """Make labelled items gold, with the labels that they have, or ordinary again; returns how many."""
+    """Make labelled items gold with their present labels, or with gold=False ordinary again; return how many."""
     check_access(tx, person)
     distinct = list(dict.fromkeys(items))
     for item in distinct:

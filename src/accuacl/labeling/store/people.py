@@ -17,12 +17,12 @@ from accuacl.labeling.store.records import Person, clean_name
 LEAD, ANNOTATOR = "lead", "annotator"
 DAY = 24 * 3600.0
 INVITATION = 7 * DAY
-SESSION = 14 * DAY  # from its last use
-TOUCHED = DAY  # a session's last use is recorded to this precision, so that few requests write
+SESSION = 14 * DAY  # a session ends this long after its last use
+TOUCHED = DAY  # the last use of a session is recorded at most this often, so that few requests write
 
 
 def people(tx: Transaction) -> list[Person]:
-    """Everyone who ever had access, revoked or not, in the order in which they were added."""
+    """Return everyone who ever had access, revoked or not, in the order in which they were added."""
     revoked = {row[0] for row in tx.rows("SELECT person FROM events WHERE kind = 'revoke'")}
     roles = dict(tx.rows("SELECT person, text FROM events WHERE kind = 'role' ORDER BY id"))
     rows = tx.rows("SELECT id, name FROM people ORDER BY id")
@@ -30,12 +30,12 @@ def people(tx: Transaction) -> list[Person]:
 
 
 def add_person(tx: Transaction, name: str, lead: bool | None = None) -> str:
-    """Add a person; returns their invitation. lead: None makes them a lead only if nobody else is one."""
+    """Add a person and return their invitation. lead: None makes them a lead only if nobody else is one."""
     return _invite(tx, _add(tx, name, lead).id)
 
 
 def person_named(tx: Transaction, name: str) -> Person:
-    """The person of that name; someone new is added, with an invitation that nobody knows."""
+    """Return the person of that name; add them if they are new, with an invitation that is not shown to anybody."""
     cleaned = clean_name(name, "a person")
     namesakes = [person for person in people(tx) if person.name == cleaned]
     for person in namesakes:
@@ -78,12 +78,12 @@ def check_access(tx: Transaction, person: Person) -> None:
 
 
 def invite(tx: Transaction, name: str) -> str:
-    """A new invitation for a person who has access; earlier ones that have not been used end."""
+    """Return a new invitation for a person who has access; their earlier invitations can no longer be used."""
     return _invite(tx, _with_access(tx, name).id)
 
 
 def person_of(tx: Transaction, token: str) -> Person | None:
-    """Whose invitation it is; None if it is nobody's, used, expired or revoked.
+    """Return the person whose invitation the token is; None if it is unknown, used, expired or revoked.
 
     All hashes are compared in constant time, so that timing reveals nothing.
     """
@@ -108,7 +108,7 @@ def enter(tx: Transaction, token: str) -> str | None:
 
 
 def find_session(tx: Transaction, session: str) -> tuple[Person | None, bool]:
-    """Whose session it is, None if it is over; and whether it is time to `touch` it."""
+    """Return the person of the session, None if it is over, and whether its last use has to be recorded by `touch`."""
     row = tx.row(
         "SELECT s.person, s.until FROM sessions s WHERE s.hash = ? AND s.until >= ? "
         "AND NOT EXISTS (SELECT 1 FROM events e WHERE e.kind = 'revoke' AND e.person = s.person)",
@@ -123,12 +123,12 @@ def find_session(tx: Transaction, session: str) -> tuple[Person | None, bool]:
 
 
 def touch(tx: Transaction, session: str) -> None:
-    """Start the session's time again from now."""
+    """Record that the session is used now, which prolongs it."""
     tx.execute("UPDATE sessions SET until = ? WHERE hash = ?", tx.now + SESSION, _hash(session))
 
 
 def logged_in(tx: Transaction) -> list[Person]:
-    """Everyone who can go on without a new invitation, in the order in which they were added."""
+    """Return the people with a session that has not ended, in the order in which they were added."""
     inside = {row[0] for row in tx.rows("SELECT person FROM sessions WHERE until >= ?", tx.now)}
     return [person for person in people(tx) if person.id in inside and not person.revoked]
 
@@ -174,5 +174,5 @@ def _release_all(tx: Transaction, person: Person) -> None:
 
 
 def _hash(token: str) -> str:
-    """What is kept of a token: 256 random bits need no salt."""
+    """Return the hash that is stored in place of a token; tokens are 256 random bits, so no salt is needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -8,13 +8,13 @@ from typing import Literal
 
 from accuacl.base.errors import InputError
 
-LONGEST_NAME = 100  # characters
-LONGEST_REQUEST = 100
+LONGEST_NAME = 100  # characters of the name of a person or a class
+LONGEST_REQUEST = 100  # characters of a request id
 
 
 @dataclass(frozen=True)
 class Person:
-    """Someone who labels. A revoked person has no access any more; a lead may also do what changes the project."""
+    """A person who labels. A revoked person no longer has access; a lead may also change the project."""
 
     id: int
     name: str
@@ -46,7 +46,7 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class Guideline:
-    """What a class means, and items that show it."""
+    """The meaning of a class in words, and items that are examples of it."""
 
     text: str = ""
     examples: tuple[int, ...] = ()
@@ -54,7 +54,7 @@ class Guideline:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A class that somebody would like to have."""
+    """A class that a person has proposed, and that waits for a lead."""
 
     id: int
     name: str
@@ -64,9 +64,11 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Work:
-    """What a person has done. seconds: the median time of an answer. compared, agreed: how often their label was
-    compared with somebody else's own label of the same item, and how often it was the same. corrected: how many of
-    their labels somebody else has changed.
+    """The work of one person.
+
+    seconds: the median time of an answer. compared, agreed: how often their label was compared with another person's
+    own label of the same item, and how often the two were equal. corrected: how many of their labels other people have
+    changed.
     """
 
     labels: int
@@ -79,12 +81,12 @@ class Work:
 
 
 def living(classes: Iterable[Class]) -> list[Class]:
-    """The classes that have not been merged into another."""
+    """Return the classes that have not been merged into another."""
     return [c for c in classes if c.merged_into is None]
 
 
 def counts_as(classes: Iterable[Class]) -> dict[int, int]:
-    """The class that each class counts as after all merges; itself if it has not been merged.
+    """Return the class that each class counts as after all merges; itself if it has not been merged.
 
     >>> counts_as([Class(0, "cat", merged_into=2), Class(1, "dog"), Class(2, "feline", merged_into=1)])
     {0: 1, 1: 1, 2: 1}
@@ -93,7 +95,7 @@ def counts_as(classes: Iterable[Class]) -> dict[int, int]:
 
 
 def merges(classes: Iterable[Class]) -> dict[int, list[int]]:
-    """Each class with those that it became by one merge after the other: itself first, last what it counts as.
+    """Return the chain of merges of each class: it begins with the class itself and ends with the one it counts as.
 
     >>> merges([Class(0, "cat", merged_into=2), Class(1, "dog"), Class(2, "feline", merged_into=1)])
     {0: [0, 2, 1], 1: [1], 2: [2, 1]}
@@ -108,7 +110,7 @@ def merges(classes: Iterable[Class]) -> dict[int, list[int]]:
 
 @dataclass(frozen=True)
 class Pick:
-    """An item to be labelled: its rank in the round (0 is best), the scores it was chosen by, the model's guess."""
+    """An item to be labelled: its rank in the round (0 is best), the scores it was chosen by, and the model's guess."""
 
     item: int
     rank: int
@@ -119,7 +121,7 @@ class Pick:
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a round. open: it has not been closed yet, whether it is complete or not."""
+    """The state of a round. open: it has not been closed yet; it may be complete all the same."""
 
     task: int
     round: int
@@ -132,13 +134,13 @@ class Status:
 
     @property
     def left(self) -> int:
-        """Items neither labelled nor skipped."""
+        """The number of items that are neither labelled nor skipped."""
         return self.total - self.labelled - self.skipped
 
 
 @dataclass(frozen=True)
 class LabelEvent:
-    """Something that happened; `kind` is label, skip, undo, correct, lease, renew, release, and so on."""
+    """A row of the table `events`; `schema` lists the kinds, such as label, skip, undo and lease."""
 
     id: int
     time: float
@@ -151,7 +153,7 @@ class LabelEvent:
 
 @dataclass(frozen=True)
 class Answer:
-    """The present answer for an item: its class (merges applied; None if skipped), who gave it, when, which event."""
+    """The answer that counts now for an item. class_id: the class after merges; None if skipped. event: its id."""
 
     item: int
     class_id: int | None
@@ -162,16 +164,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class AnswerEvent:
-    """A label, skip, second opinion, correction or decision of a dispute that somebody gave, whether it counts now or
-    not.
+    """Any answer that a person ever gave, whether it counts now or not.
 
-    seconds: since the item was leased to them; None if it was not. shown: the guess that they had been shown before.
-    undone: somebody has taken it back. reason: why they skipped it, if they said so.
+    seconds: the time since the item was leased to the person; None without a lease. shown: the model's guess, if the
+    person saw it before they answered. undone: the answer was taken back. reason: why they skipped the item, if they
+    said so.
     """
 
     kind: Literal["label", "skip", "opinion", "correct", "decision"]
     item: int
-    class_id: int | None  # merges applied; None: skipped
+    class_id: int | None  # the class after merges; None if the item was skipped
     person: int | None
     time: float
     seconds: float | None
@@ -182,17 +184,17 @@ class AnswerEvent:
 
 @dataclass(frozen=True)
 class Dispute:
-    """An item on which people disagree, with the last answer of each of them, first to last."""
+    """An item on which people disagree, with the last answer of each person, the oldest first."""
 
     pick: Pick
     answers: tuple[AnswerEvent, ...]
-    gold: int | None  # the class that is known to be right
+    gold: int | None  # the class that is known to be right, if the item is gold
     comments: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Rating:
-    """What a person has labelled an item as, by themselves."""
+    """The class that a person has given an item without seeing another person's label."""
 
     item: int
     person: int
@@ -201,8 +203,9 @@ class Rating:
 
 @dataclass(frozen=True)
 class Act:
-    """What a person does with an item: label (with a class), skip (with a reason, or ""), or undo (which knows its
-    item).
+    """An action of a person on the page: label an item with a class, skip it with a reason or "", or undo the last one.
+
+    Undo needs no item.
     """
 
     kind: Literal["label", "skip", "undo"]
@@ -214,7 +217,7 @@ class Act:
 
 @dataclass(frozen=True)
 class OwnAnswers:
-    """How many items of the open round a person has labelled, and how many skipped, second opinions too."""
+    """The numbers of items of the open round that a person has labelled and skipped, second opinions included."""
 
     labelled: int
     skipped: int
@@ -222,25 +225,26 @@ class OwnAnswers:
 
 @dataclass(frozen=True)
 class Turn:
-    """What came of an act (an event's id, the item that was undone, or None), and what is next for the person.
+    """The result of an act, and the next item for the person.
 
-    ahead: what they will probably get after `pick`, if nobody else takes it first.
+    done: the id of the act's event, or the item that was undone; None if nothing was done. ahead: the items that they
+    will probably get after `pick`, if nobody else takes them first.
     """
 
     done: int | None
     pick: Pick | None
     ahead: list[Pick]
     status: Status | None
-    free: bool  # whether they could be given another item now
+    free: bool  # whether the person could be given another item now
     classes: list[Class]
     undo: bool  # whether the person has something to undo
     own: OwnAnswers
-    asks_twice: bool  # as `Store.asks_twice`
+    asks_twice: bool  # whether people may be asked about items that have a label, which the page must not show
 
 
 @dataclass(frozen=True)
 class BatchDone:
-    """What came of labels that were sent together: the items that are labelled, and why others are not."""
+    """The result of labels that were sent together: the items that were labelled, and why each other one was not."""
 
     saved: list[int]
     refused: dict[int, str]
@@ -248,10 +252,10 @@ class BatchDone:
 
 @dataclass(frozen=True)
 class Relabelled:
-    """Items that a person has given another label together, by the request, and what undoing it would do.
+    """A request by which a person relabelled several items, and what undoing it would do.
 
-    undone: the events, each with its item, that would be undone. kept: items that would keep the label, as they had
-    none before and their round is closed.
+    undone: {event: item} of the corrections that would be undone. kept: how many items would keep the new label,
+    because they had none before and their round is closed.
     """
 
     request: str
@@ -262,10 +266,11 @@ class Relabelled:
 
 @dataclass(frozen=True)
 class Reviewed:
-    """An item that was offered, with its present answer (merges applied) and what was said about it.
+    """An item that was offered, with its present answer (merges applied) and the comments about it.
 
-    disputed: people have given it different labels. guess: the model's, when it was picked. shown: the guess that
-    whoever answered had been shown before. reasons: why people skipped it, as far as they said so.
+    disputed: people have given it different labels. guess: the class that the model gave it when it was picked. shown:
+    the guess that the person who gave the present answer had seen before. reasons: why people skipped it, where they
+    gave a reason.
     """
 
     item: int
@@ -279,11 +284,11 @@ class Reviewed:
     comments: tuple[str, ...]
     disputed: bool
     shown: int | None = None
-    unsettled: bool = False  # somebody was asked for a second opinion, which differs, and nobody has settled it yet
-    gold: bool = False  # its answer is known
+    unsettled: bool = False  # a second opinion differs from the label, and nobody has settled the dispute yet
+    gold: bool = False  # whether the right class is known, so that the item tests people
     flagged: bool = False
-    confidence: float | None = None  # the model's, of its guess
-    disagreement: float = 0.0  # the share of people whose label is not that of most
+    confidence: float | None = None  # the probability that the model gave its guess
+    disagreement: float = 0.0  # the share of people whose label differs from the most frequent one
     reasons: tuple[str, ...] = ()
 
     @property
@@ -292,7 +297,7 @@ class Reviewed:
 
 
 def clean_name(name: str, what: str) -> str:
-    """The name of a person or a class, with single spaces; refused if it is empty, too long or not printable."""
+    """Return the name with single spaces; refuse one that is empty, too long or not printable."""
     cleaned = " ".join(name.split())
     if not 1 <= len(cleaned) <= LONGEST_NAME or not cleaned.isprintable():
         raise InputError(f"{what} cannot be called {name[:120]!r}; give 1 to {LONGEST_NAME} printable characters.")
@@ -300,7 +305,7 @@ def clean_name(name: str, what: str) -> str:
 
 
 def check_text(text: str, what: str, longest: int, least: int = 1) -> str:
-    """A text without spaces around it; refused if it is too short or long, or has what cannot be printed."""
+    """Return the text without spaces around it; refuse one that is too short, too long or not printable."""
     text = text.replace("\r\n", "\n").strip()
     printable = all(letter.isprintable() or letter == "\n" for letter in text)
     if not least <= len(text) <= longest or not printable:
@@ -309,7 +314,7 @@ def check_text(text: str, what: str, longest: int, least: int = 1) -> str:
 
 
 def check_request(request: str) -> None:
-    """Check the id that a client has generated for a request."""
+    """Refuse a request id, which clients generate, that is empty or too long."""
     if not 1 <= len(request) <= LONGEST_REQUEST:
         raise InputError(
             f"a request id has 1 to {LONGEST_REQUEST} characters; generate a new one for each request, such as a UUID."
@@ -317,5 +322,5 @@ def check_request(request: str) -> None:
 
 
 def used_before(request: str) -> InputError:
-    """The error for a request id that was used for something else."""
+    """Return the error for a request id that was used for something else."""
     return InputError(f"the request id {request!r} was already used for something else; generate a new one.")

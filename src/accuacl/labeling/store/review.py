@@ -1,5 +1,5 @@
-"""Looking over what people answered: every item that was ever offered, corrected labels, disputes and decisions,
-comments and flags, and what each person has done.
+"""Review of answers: every item that was ever offered, corrected labels, disputes and the decisions that settle them,
+comments, flags, and the work of each person.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from accuacl.labeling.store.records import (
 )
 from accuacl.labeling.store.rounds import PICK, is_closed, is_sealed, to_pick
 
-MOST = 500  # items that are changed together
-PAUSE = 120.0  # seconds: a longer gap between two answers is a break
+MOST = 500  # the most items that one request may change
+PAUSE = 120.0  # seconds: a longer gap between two answers counts as a break, not as time spent on an item
 
 
 def everything(tx: Transaction) -> list[Reviewed]:
-    """All items that were ever offered, in the order in which they were, with their present answers, if any."""
+    """Return all items that were ever offered, in that order, each with its present answer if it has one."""
     final = counts_as(classes(tx))
     comments: dict[int, list[str]] = {}
     for item, text in tx.rows(
         "SELECT item, text FROM events WHERE kind IN ('comment', 'flag') AND text != '' ORDER BY id"
     ):
         comments.setdefault(item, []).append(text)
-    said: dict[int, dict[int, int]] = {}  # by item and person: the last label
+    said: dict[int, dict[int, int]] = {}  # {item: {person: their last label}}
     for item, person, label in tx.rows(
         "SELECT e.item, e.person, e.class FROM events e WHERE e.kind IN ('label', 'opinion', 'correct') "
         f"AND e.class IS NOT NULL AND {STANDS} ORDER BY e.id"
@@ -85,7 +85,7 @@ def everything(tx: Transaction) -> list[Reviewed]:
 
 
 def every_answer(tx: Transaction, item: int | None = None) -> list[AnswerEvent]:
-    """Every answer that anybody gave, to one item or to all, first to last."""
+    """Return every answer that was ever given, to one item or to all, the oldest first."""
     final = counts_as(classes(tx))
     leased: dict[tuple[int, int], float] = {}
     shown: dict[tuple[int, int], int] = {}
@@ -114,7 +114,7 @@ def every_answer(tx: Transaction, item: int | None = None) -> list[AnswerEvent]:
 
 
 def history(tx: Transaction, item: int) -> list[LabelEvent]:
-    """Everything that ever happened to an item, first to last."""
+    """Return all events of an item, the oldest first."""
     rows = tx.rows("SELECT id, time, kind, person, item, class, text FROM events WHERE item = ? ORDER BY id", item)
     return [LabelEvent(*row) for row in rows]
 
@@ -125,9 +125,9 @@ def history(tx: Transaction, item: int) -> list[LabelEvent]:
 def relabel(
     tx: Transaction, person: Person, items: Sequence[int], class_id: int, request: str, own: bool = False
 ) -> int:
-    """Give items another label, skipped ones too, and ones that their round was closed without; how many changed.
+    """Give items another label; return how many. Skipped items may be relabelled, and unanswered ones of closed rounds.
 
-    own: refuse it unless the present answers are all the person's own. The same request again changes nothing.
+    own: refuse it unless the present answers are all the person's own. Sending the same request again changes nothing.
     """
     check_access(tx, person)
     check_class(tx, class_id)
@@ -150,9 +150,7 @@ def relabel(
 
 
 def last_relabel(tx: Transaction, person: Person) -> Relabelled | None:
-    """The last time that the person gave items another label, if it has not been undone and nobody has changed any of
-    them since; None otherwise.
-    """
+    """Return the person's last relabelling; None if it was undone or one of its items has been changed since."""
     latest = (
         "SELECT e.request FROM events e WHERE e.kind = 'correct' AND e.person = ? AND e.request LIKE '%/0' "
         f"AND {STANDS} ORDER BY e.id DESC LIMIT 1"
@@ -168,23 +166,24 @@ def last_relabel(tx: Transaction, person: Person) -> Relabelled | None:
         f"SELECT e.id, e.item, e.class, s.answer = e.id, {had_label}, s.task, s.round FROM events e "
         "JOIN state s ON s.item = e.item WHERE e.request >= ? AND e.request < ? AND e.kind = 'correct' "
         f"AND e.person = ? AND {STANDS} ORDER BY e.id",
-        *(f"{request}/", f"{request}0", person.id),  # "0" comes after "/"
+        *(f"{request}/", f"{request}0", person.id),  # the range of all "request/...", as "0" comes right after "/"
     )
     if not all(stands for *_, stands, _, _, _ in rows) or any(is_sealed(tx, row[1]) for row in rows):
         return None
     undone = {
         event: item
         for event, item, _, _, had_label, task, round in rows
-        if had_label or not is_closed(tx, task, round)  # the model may have learned it, and has nothing else
+        # In a closed round, an item without an earlier label keeps this one: the model may have learned it.
+        if had_label or not is_closed(tx, task, round)
     }
     final = counts_as(classes(tx))
     return Relabelled(request, final[rows[0][2]], undone, len(rows) - len(undone)) if undone else None
 
 
 def undo_relabel(tx: Transaction, person: Person, batch: str, request: str) -> int:
-    """Undo the person's last relabelling, whose request was `batch`; how many items have their earlier answer again.
+    """Undo the person's last relabelling, whose request was `batch`; return how many items have their old answer again.
 
-    Sent again, it changes nothing.
+    Sending the same request again changes nothing.
     """
     check_access(tx, person)
     check_request(request)
@@ -202,8 +201,9 @@ def undo_relabel(tx: Transaction, person: Person, batch: str, request: str) -> i
 
 
 def disputes(tx: Transaction, most: int, first: int | None = None) -> list[Dispute]:
-    """The items that are to be settled, `most` of them: the item `first` if it is one, then in the order in which they
-    were offered.
+    """Return up to `most` disputed items that nobody has settled, in the order in which they were offered.
+
+    If the item `first` is one of them, it comes first.
     """
     waiting = unsettled(tx)
     rows = tx.rows("SELECT item FROM state WHERE opinions > 0 ORDER BY task, round, rank")
@@ -227,8 +227,9 @@ def _dispute(tx: Transaction, item: int, known: int | None) -> Dispute:
 
 
 def decide(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> None:
-    """Settle a dispute: the class is the item's label, by a correction that `undo_relabel` takes back. The same request
-    again changes nothing.
+    """Settle a dispute by a correction that makes the class the item's label; `undo_relabel` can undo it.
+
+    Sending the same request again changes nothing.
     """
     check_access(tx, person)
     check_class(tx, class_id)
@@ -243,7 +244,7 @@ def decide(tx: Transaction, person: Person, item: int, class_id: int, request: s
 
 
 def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, request: str) -> None:
-    """Write a comment to items; the same request again adds nothing."""
+    """Add a comment to items; sending the same request again adds nothing."""
     check_access(tx, person)
     check_count(items, MOST)
     text = check_text(text, "a comment", LONGEST_COMMENT)
@@ -258,7 +259,7 @@ def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, re
 
 
 def comments(tx: Transaction) -> list[LabelEvent]:
-    """Every comment and every flag, first to last."""
+    """Return every comment and every flag, the oldest first."""
     rows = tx.rows(
         "SELECT id, time, kind, person, item, class, text FROM events WHERE kind IN ('comment', 'flag') ORDER BY id"
     )
@@ -266,7 +267,7 @@ def comments(tx: Transaction) -> list[LabelEvent]:
 
 
 def flag(tx: Transaction, person: Person, item: int, reason: str, request: str) -> None:
-    """Ask a lead to look at an item that was picked; the same request again adds nothing."""
+    """Ask a lead to look at an item that was picked; sending the same request again adds nothing."""
     check_access(tx, person)
     reason = check_text(reason, "a reason", LONGEST_COMMENT, least=0)
     if earlier_event(tx, ("flag",), person, item, None, request) is not None:
@@ -278,7 +279,7 @@ def flag(tx: Transaction, person: Person, item: int, reason: str, request: str) 
 
 
 def unflag(tx: Transaction, person: Person, items: Sequence[int]) -> int:
-    """Remove the flags of items; how many had one."""
+    """Remove the flags of items; return how many had one."""
     check_access(tx, person)
     flagged = sorted(_flagged(tx).intersection(items))
     for item in flagged:
@@ -290,11 +291,11 @@ def unflag(tx: Transaction, person: Person, items: Sequence[int]) -> int:
 
 
 def work(tx: Transaction) -> dict[int, Work]:
-    """How much each person has done, how fast, and how far others agree; people who have done nothing are not there."""
+    """Return how much each person has done, how fast, and how far others agree; idle people are left out."""
     times: dict[int, list[float]] = {}
     counts: dict[tuple[int, str], int] = {}
-    said: dict[int, dict[int, int]] = {}  # by item and person: the last label
-    alone: dict[int, dict[int, int]] = {}  # without corrections, which are made knowing the label
+    said: dict[int, dict[int, int]] = {}  # {item: {person: their last label}}
+    alone: dict[int, dict[int, int]] = {}  # as `said`, without corrections, which are made knowing the label
     first: dict[int, int] = {}
     corrected: dict[int, int] = {}
     for answer in every_answer(tx):
@@ -327,18 +328,18 @@ def work(tx: Transaction) -> dict[int, Work]:
 
 
 def _disagreement(labels: list[int]) -> float:
-    """The share of labels that are not the most frequent one."""
+    """Return the share of labels that are not the most frequent one."""
     return 1 - max(map(labels.count, labels)) / len(labels) if labels else 0.0
 
 
 def _pace(times: list[float]) -> float | None:
-    """The median gap between two answers, breaks left out."""
+    """Return the median number of seconds between two answers, breaks left out; None if there is no such gap."""
     gaps = [later - earlier for earlier, later in pairwise(times) if later - earlier <= PAUSE]
     return median(gaps) if gaps else None
 
 
 def _agreement(labels: dict[int, dict[int, int]]) -> tuple[dict[int, int], dict[int, int]]:
-    """By person: with how many answers of others theirs were compared, and how many of these were the same."""
+    """Return two counts by person: the comparisons of their labels with other people's, and how many of them agree."""
     compared: dict[int, int] = {}
     agreed: dict[int, int] = {}
     for by_person in labels.values():
@@ -350,7 +351,7 @@ def _agreement(labels: dict[int, dict[int, int]]) -> tuple[dict[int, int], dict[
 
 
 def _flagged(tx: Transaction) -> set[int]:
-    """The items that have a flag, which nobody has removed since."""
+    """Return the items with a flag that nobody has removed."""
     rows = tx.rows("SELECT kind, item FROM events WHERE kind IN ('flag', 'unflag') ORDER BY id")
     last = {item: kind for kind, item in rows}
     return {item for item, kind in last.items() if kind == "flag"}

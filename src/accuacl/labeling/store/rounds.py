@@ -21,16 +21,16 @@ from accuacl.labeling.store.people import check_access, people
 from accuacl.labeling.store.records import Person, Pick, Status, counts_as
 from accuacl.labeling.store.schema import APPEND_ONLY
 
-GIVEN = 1_000_000  # the first rank of picks whose labels were there before anybody was asked
-ABSENT = 600.0  # seconds without a lease after which nobody waits for a person's opinion
+GIVEN = 1_000_000  # picks that only joined a round because their label was given are ranked from here on
+ABSENT = 600.0  # seconds: a round stops waiting for the opinion of a person who has had no lease for this long
 PICK = "p.item, p.rank, p.scores, p.guess, p.confidence"
-NOT_OWN = (  # given a person: they have neither answered nor corrected the item
+NOT_OWN = (  # takes a person's id; true if that person has neither answered nor corrected the item
     "NOT EXISTS (SELECT 1 FROM events o WHERE o.item = s.item AND o.person = ? AND o.kind IN "
     "('label', 'opinion', 'correct') AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = o.id))"
 )
-# Given a confidence, twice: it has a guess at least as confident. Given None, twice: always.
+# Takes a confidence twice; true if the pick has a guess at least as confident. With None twice it is always true.
 GUESSED = "(? IS NULL OR (p.guess IS NOT NULL AND COALESCE(p.confidence, 1) >= ?))"
-PENDING = (  # given a round: labelled by one person, while another one is still to be asked
+PENDING = (  # takes a task and a round; selects items that have a label and still lack a second opinion
     "FROM picks p INDEXED BY picks_of_several JOIN state s ON s.item = p.item WHERE p.task = ? AND p.round = ? "
     "AND p.people > 1 AND s.answer IS NOT NULL AND NOT s.skipped AND s.opinions < p.people - 1"
 )
@@ -59,10 +59,10 @@ class GivenLabel:
 
 
 def open_round(tx: Transaction, task: int, round: int, picks: Sequence[Pick], twice: Collection[int] = ()) -> None:
-    """Offer the picks to people, the items `twice` to two each.
+    """Offer the picks to people; each item in `twice` is offered to two people.
 
-    Opening the same round again adds those that it does not have yet. Items whose labels have been given meanwhile are
-    not offered.
+    Opening the same round again adds the picks that it does not have yet. Items whose labels have been given meanwhile
+    are not offered.
     """
     exists = _exists(tx, task, round)
     of_round = "SELECT item FROM picks WHERE task = ? AND round = ? AND rank < ?"
@@ -89,17 +89,17 @@ def open_round(tx: Transaction, task: int, round: int, picks: Sequence[Pick], tw
 def begin_round(
     tx: Transaction, task: int, picks: Sequence[Pick], twice: Collection[int], labels: Iterable[GivenLabel]
 ) -> None:
-    """Offer the first picks of a task, unless it has a round already; nobody is shown one whose label is given."""
+    """Offer the first picks of a task, unless it has a round already; items whose label is given are not shown."""
     if picks and rounds(tx, task) == 0:
         open_round(tx, task, 0, picks, twice)
         give(tx, task, labels)
 
 
 def give(tx: Transaction, task: int, labels: Iterable[GivenLabel]) -> int:
-    """Add existing labels to items of a task that has a round; returns how many are new.
+    """Add existing labels to items of a task that has a round; return how many labels are new.
 
-    Answers that people gave stay. Items that somebody is working on are left to them, and tasks of which only sums are
-    kept take no labels.
+    Items that have an answer keep it, and items that somebody is working on get no existing label. A task of which
+    only sums are kept takes none.
     """
     latest = tx.row("SELECT MAX(round) FROM rounds WHERE task = ?", task)[0]
     if latest is None or _is_sealed(tx, task):
@@ -133,24 +133,24 @@ def give(tx: Transaction, task: int, labels: Iterable[GivenLabel]) -> int:
 
 
 def latest_round(tx: Transaction) -> tuple[int, int] | None:
-    """The task and number of the latest round, open or closed; None before the first."""
+    """Return the task and number of the latest round, open or closed; None before the first."""
     row = tx.row("SELECT task, round FROM rounds ORDER BY task DESC, round DESC LIMIT 1")
     return None if row is None else (row[0], row[1])
 
 
 def open_now(tx: Transaction) -> tuple[int, int] | None:
-    """The task and number of the round that is open; None if none is."""
+    """Return the task and number of the round that is open; None if none is."""
     latest = latest_round(tx)
     return None if latest is None or is_closed(tx, *latest) else latest
 
 
 def is_closed(tx: Transaction, task: int, round: int) -> bool:
-    """Whether the round has been closed."""
+    """Return whether the round has been closed."""
     return tx.row("SELECT 1 FROM closed WHERE task = ? AND round = ?", task, round) is not None
 
 
 def status(tx: Transaction) -> Status | None:
-    """The state of the latest round; None before the first."""
+    """Return the state of the latest round; None before the first."""
     latest = latest_round(tx)
     if latest is None:
         return None
@@ -167,55 +167,55 @@ def status(tx: Transaction) -> Status | None:
 
 
 def rounds(tx: Transaction, task: int) -> int:
-    """How many rounds of a task there have been."""
+    """Return how many rounds of a task there have been."""
     return int(tx.row("SELECT COUNT(*) FROM rounds WHERE task = ?", task)[0])
 
 
 def picks(tx: Transaction, task: int, round: int) -> list[Pick]:
-    """The round's picks by rank, those that people were asked for."""
+    """Return the picks of the round that people were asked for, by rank."""
     rows = f"SELECT {PICK} FROM picks p WHERE task = ? AND round = ? AND rank < ? ORDER BY rank"
     return [to_pick(row) for row in tx.rows(rows, task, round, GIVEN)]
 
 
 def to_pick(row: Any) -> Pick:
-    """A pick from a row of the columns PICK."""
+    """Make a pick of a row that was selected with the columns `PICK`."""
     item, rank, scores, guess, confidence = row
     return Pick(item, rank, json.loads(scores), guess, confidence)
 
 
 def rounds_of_items(tx: Transaction) -> dict[int, int]:
-    """The round, within its task, in which each item was picked."""
+    """Return the round, within its task, in which each item was picked."""
     return dict(tx.rows("SELECT item, round FROM picks"))
 
 
 def unasked(tx: Transaction, task: int) -> list[int]:
-    """The items of a task that nobody was asked for: their labels were given."""
+    """Return the items of a task that nobody was asked for: their labels were given."""
     return [item for (item,) in tx.rows("SELECT item FROM picks WHERE task = ? AND rank >= ?", task, GIVEN)]
 
 
 def skipped(tx: Transaction, task: int, round: int) -> list[int]:
-    """The items of a round that people have skipped, by number."""
+    """Return the items of a round that people have skipped, by number."""
     rows = "SELECT item FROM state WHERE task = ? AND round = ? AND answer IS NOT NULL AND skipped ORDER BY item"
     return [item for (item,) in tx.rows(rows, task, round)]
 
 
 def used(tx: Transaction, task: int) -> int:
-    """How many of the task's picks have a label, without those that had one before anybody was asked."""
+    """Return how many picks of the task have a label that people were asked for."""
     return _used(tx, tx.rows("SELECT task, round FROM tally WHERE task = ?", task))
 
 
 def used_elsewhere(tx: Transaction, task: int, round: int) -> int:
-    """How many picks of all other rounds, of any task, have a label that people were asked for."""
+    """Return how many picks of all other rounds, of any task, have a label that people were asked for."""
     return _used(tx, tx.rows("SELECT task, round FROM tally WHERE task != ? OR round != ?", task, round))
 
 
 def used_in_all(tx: Transaction) -> int:
-    """How many picks of all tasks have a label that people were asked for."""
+    """Return how many picks of all tasks have a label that people were asked for."""
     return _used(tx, tx.rows("SELECT task, round FROM tally"))
 
 
 def given(tx: Transaction) -> int:
-    """How many items of all tasks have a label, whether somebody was asked for it or not."""
+    """Return how many items of all tasks have a label, whether somebody was asked for it or not."""
     return int(tx.row("SELECT COALESCE(SUM(answered - skipped), 0) FROM tally")[0])
 
 
@@ -223,9 +223,10 @@ def given(tx: Transaction) -> int:
 
 
 def complete(tx: Transaction, task: int, round: int, share: float = 1.0) -> bool:
-    """Whether the round can be closed: each pick is labelled or skipped, by two people where it should be, or a lead
-    has said that it is enough or has ended the task, or this share of the picks is answered and nobody is busy with
-    another one.
+    """Return whether the round can be closed.
+
+    It can if each pick is labelled or skipped, by two people where two are asked; if a lead has ended the round or its
+    task; or if this share of the picks is answered and nobody is working on another one.
     """
     if not _exists(tx, task, round):
         return False
@@ -252,7 +253,7 @@ def enough(tx: Transaction, person: Person) -> None:
 
 
 def end_task(tx: Transaction, person: Person, task: int) -> None:
-    """Let the task that is being labelled end with the answers that it has; saying it again changes nothing."""
+    """Let the task that is being labelled end with the answers that it has; a second call changes nothing."""
     check_access(tx, person)
     latest = latest_round(tx)
     if latest is None or latest[0] != task:
@@ -262,14 +263,14 @@ def end_task(tx: Transaction, person: Person, task: int) -> None:
 
 
 def has_ended(tx: Transaction, *which: int) -> bool:
-    """Whether a lead has ended a task, (task,), or one of its rounds, (task, round), with the answers that it has."""
+    """Return whether a lead has ended a task early, given as (task,), or one of its rounds, given as (task, round)."""
     return tx.row("SELECT 1 FROM events WHERE kind = 'enough' AND text = ?", json.dumps(which)) is not None
 
 
 def close_round(tx: Transaction, task: int, round: int, share: float = 1.0) -> dict[int, int]:
-    """Freeze a complete round; returns {item: class, or -1 for none}, the same when it is closed again.
+    """Freeze a complete round and return {item: class, or -1 for none}; closing it again returns the same labels.
 
-    RoundIncomplete: too many picks are neither labelled nor skipped.
+    Raise RoundIncomplete if too many picks are neither labelled nor skipped.
     """
     row = tx.row("SELECT snapshot FROM closed WHERE task = ? AND round = ?", task, round)
     if row is not None:
@@ -292,21 +293,21 @@ def close_round(tx: Transaction, task: int, round: int, share: float = 1.0) -> d
 
 
 def seal(tx: Transaction, task: int) -> None:
-    """End the correction of labels of a task: of its examples only sums are left."""
+    """Refuse corrections of a task's labels from now on, because only sums are left of its examples."""
     if not _is_sealed(tx, task):
         tx.event("seal", text=str(task))
 
 
 def is_sealed(tx: Transaction, item: int) -> bool:
-    """Whether the task of the item has been sealed."""
+    """Return whether the task of the item has been sealed."""
     row = tx.row("SELECT task FROM picks WHERE item = ?", item)
     return row is not None and _is_sealed(tx, row[0])
 
 
 def forget(tx: Transaction, items: Iterable[int]) -> None:
-    """Remove everything about these items: the only data that are ever removed.
+    """Remove everything about these items. The store never removes any other data.
 
-    The triggers that forbid it are put back in the same transaction.
+    Triggers forbid removal. They are dropped for it and created again in the same transaction.
     """
     gone = set(items)
     tx.execute("PRAGMA secure_delete = ON")
@@ -345,7 +346,7 @@ def _used(tx: Transaction, rounds: Iterable[tuple[int, int]]) -> int:
 
 
 def _tally(tx: Transaction, task: int, round: int) -> tuple[int, int, int]:
-    """(picks of the round that people are asked for, how many have an answer, how many of these are skipped)."""
+    """Count the picks of the round that people are asked for, those with an answer, and the skipped ones of these."""
     every = tx.row("SELECT total, answered, skipped FROM tally WHERE task = ? AND round = ?", task, round)
     if every is None:
         return 0, 0, 0
@@ -358,10 +359,10 @@ def _tally(tx: Transaction, task: int, round: int) -> tuple[int, int, int]:
 
 
 def _opinions_awaited(tx: Transaction, task: int, round: int) -> int:
-    """How many second opinions the round waits for: those that somebody who is there can give.
+    """Return how many second opinions the round waits for. Only opinions that a person at work can give count.
 
-    Somebody who has logged out, or has had nothing to label for ten minutes, does not block the round, and a person
-    alone is not asked twice.
+    A person who has logged out, or has had nothing to label for ten minutes, does not block the round. A person who
+    works alone is not asked about an item twice.
     """
     if tx.row(f"SELECT 1 {PENDING} LIMIT 1", task, round) is None:
         return 0
@@ -373,7 +374,10 @@ def _opinions_awaited(tx: Transaction, task: int, round: int) -> int:
 
 
 def _is_there(tx: Transaction, person: int) -> bool:
-    """Whether a person is here: leases are renewed while they look at an item; logging out ends them."""
+    """Return whether a person is at work: they had a lease within the last ten minutes and have not logged out since.
+
+    The page renews a lease as long as the person looks at its item.
+    """
     latest = "SELECT id, time FROM events WHERE kind = ? AND person = ? ORDER BY id DESC LIMIT 1"
     lease, renewal, left = (tx.row(latest, kind, person) or (0, -math.inf) for kind in ("lease", "renew", "leave"))
     last = max(lease, renewal)

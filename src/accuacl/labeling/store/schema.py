@@ -31,7 +31,7 @@ from pathlib import Path
 from accuacl.base.databases import table_version
 from accuacl.base.errors import InputError
 
-VERSION = 4  # SQLite's `user_version`: 4 is format 1, that of the first release; smaller ones were written before it
+VERSION = 4  # SQLite's `user_version`: 4 is format 1, that of the first release; smaller numbers are older files
 WAIT = 60.0  # seconds for another process to finish its write
 
 TABLES = """
@@ -174,7 +174,7 @@ CREATE TRIGGER tally_of_forgotten AFTER DELETE ON state BEGIN
 END;
 """
 
-APPEND_ONLY = {  # triggers by name; `rounds.forget` drops them for a moment
+APPEND_ONLY = {  # triggers by name that forbid changes; `rounds.forget` drops them for the time of its transaction
     f"{table}_no_{verb.lower()}": f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
     "BEGIN SELECT RAISE(ABORT, 'nothing here is ever changed or removed'); END;"
     for table in ("people", "classes", "rounds", "closed", "picks", "events")

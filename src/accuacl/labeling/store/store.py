@@ -29,7 +29,7 @@ T = TypeVar("T")
 def _methods(
     transaction: Callable[[Database], AbstractContextManager[Transaction]], /
 ) -> Callable[[Callable[Concatenate[Transaction, P], T]], Callable[Concatenate[Store, P], T]]:
-    """Turns functions into methods of `Store`, each called within a transaction."""
+    """Return a decorator that makes a function a method of `Store`, called within a transaction of this kind."""
 
     def method_of(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Store, P], T]:
         @functools.wraps(function)
@@ -49,9 +49,9 @@ def _write_through(db: Database) -> Iterator[Transaction]:
     db.checkpoint()
 
 
-read = _methods(Database.read)  # with one consistent view of everything
-write = _methods(Database.write)  # what it has changed is on the disk when it returns
-write_through = _methods(_write_through)  # and in the file itself: nothing of what was there before is left in the log
+read = _methods(Database.read)  # the method sees one consistent state of the database
+write = _methods(Database.write)  # the method's changes are on the disk when it returns
+write_through = _methods(_write_through)  # as `write`, and the log is emptied, so that it holds no removed data
 
 
 class Store:
@@ -83,7 +83,7 @@ class Store:
         self._db.checkpoint()
 
     def backup(self, path: Path) -> None:
-        """Write a copy of the file, as it is at one moment, while others go on."""
+        """Write a copy of the file as of one moment; others may read and write meanwhile."""
         self._db.backup(path)
 
     def __enter__(self) -> Store:
@@ -108,7 +108,7 @@ class Store:
     logged_in = read(_people.logged_in)
 
     def person_of_session(self, session: str) -> tuple[Person | None, bool]:
-        """Whose session it is (None if it is over), and whether this use has prolonged it, which happens once a day."""
+        """Return the person of a session, None if it is over, and whether this use has prolonged it (once a day)."""
         with self._db.read() as tx:
             person, old = _people.find_session(tx, session)
         if old:
