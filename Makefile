@@ -27,8 +27,9 @@ demo: $(VENV)/ready  ## what every strategy picks of scikit-learn's digits, then
 	$(BIN)/accuacl run --benchmark split-digits --scale cpu --strategy uniform --out runs/demo-uniform
 	$(BIN)/python examples/gain.py runs/demo runs/demo-chance --paper runs/demo-uniform --picture out/digits.png
 
-# Two tests at a time, each with one thread: threads of two processes on two cores wait for each other.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+# Three tests at a time, since many wait for browsers, servers and disks: on two cores a sixth faster than two. Each has
+# one thread: threads of several processes on two cores wait for each other.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
 
 test: lint lint-js  ## run ruff, mypy, eslint, TypeScript and all tests
 	$(PYTEST)
