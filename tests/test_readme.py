@@ -49,3 +49,8 @@ def test_its_first_example_prints_the_accuracies_that_it_quotes(capsys):
     at_random, by_coverage = (f"{100 * float(accuracy):.1f} %" for accuracy in printed.values())
     assert f"30 labels at random, {at_random} (" in quoted
     assert f"`coverage` chose,\n{by_coverage}." in quoted
+    for seed in range(10):  # the same lines with other seeds
+        exec(code.replace("seed=0", f"seed={seed}").replace('("uniform", "coverage")', '("uniform",)'), {})
+    accuracies = [float(line.split()[1]) for line in capsys.readouterr().out.splitlines()]
+    assert len(accuracies) == 10
+    assert f"({100 * sum(accuracies) / 10:.1f} % on average over ten seeds)" in quoted
